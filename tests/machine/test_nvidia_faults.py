@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.fakes.nvidia import A100, GTX_980_TI, GTX_1080_TI, RTX_4090, Computer, gpu
+from tests.fakes.nvidia import A100, GTX_1080_TI, RTX_4090, Computer, gpu
 from tests.machine.conftest import Look
 from tests.machine.test_nvidia_good import archs, codes
 from tests.skips import bound_by_modes
@@ -180,26 +180,6 @@ def test_device_nodes_that_may_not_be_opened(computer: Computer, look: Look) -> 
     computer.driver().say("nvml.init 9\ncuda.init 100")
     (computer.root / "dev/nvidia0").chmod(0)
     assert trouble(look(computer)).code == "NO_PERMISSION"
-
-
-def test_a_gpu_beside_the_answering_ones_that_the_driver_no_longer_serves(computer: Computer, look: Look) -> None:
-    computer.driver("595.45.04").pci("0000:01:00.0", RTX_4090).pci("0000:02:00.0", GTX_980_TI)
-    computer.proc_gpu("0000:02:00.0", "NVIDIA GeForce GTX 980 Ti")
-    found = look(computer.say(f"nvml.driver 595.45.04\n{gpu(1, '8.9')}"))
-    assert (archs(found), found.trouble, codes(found)) == (["sm_89"], None, ["GPU_NOT_SERVED"])
-    assert "595.45.04 no longer supports" in found.notes[0].text
-
-
-def test_a_gpu_on_the_bus_that_the_answering_driver_does_not_list(computer: Computer, look: Look) -> None:
-    computer.driver().pci("0000:01:00.0", RTX_4090).pci("0000:02:00.0", A100, bound=None)
-    found = look(computer.say(gpu(1, "8.9")))
-    assert (archs(found), found.trouble, codes(found)) == (["sm_89"], None, ["GPU_NOT_SERVED"])
-    assert "0000:02:00.0" in found.notes[0].text
-
-
-def test_a_stub_that_says_so_only_in_print(computer: Computer, look: Look) -> None:
-    computer.pci("0000:01:00.0", RTX_4090).module("580.95.05").nodes("nvidia0").library("libnvidia-ml")
-    assert trouble(look(computer.say("nvml.act stub\nnvml.init 12"))).code == "STUB_LIBRARY"
 
 
 def test_an_absurd_count(computer: Computer, look: Look) -> None:

@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 import os
-import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.nvidia import RTX_4090, Computer
-from tests.machine.conftest import Known
-from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import computer
-from torchpick.machine import computer as computers
-from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
+from torchpick.machine.kernel import KernelFacts, PciGpu
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Platform
 
 KNOWLEDGE = Knowledge({})
-LINUX = Platform("linux", "x86_64", "2.36", "glibc")
-RADEON = "cpu_cores_count 0\nsimd_count 192\ngfx_target_version 110000\nlocation_id 768\ndomain 0\nunique_id 4660\n"
-
-
-def look(computer: Computer, **environ: str) -> Seen:
-    return computers.look(LookOptions(computer.world(**environ), time.monotonic() + 60, Known()), LINUX)
-
-
-def nodes(computer: Computer, *properties: str) -> Computer:
-    for number, text in enumerate(properties):
-        computer.file(f"/sys/class/kfd/kfd/topology/nodes/{number}/properties", text)
-    return computer.nodes("kfd")
 
 
 @pytest.mark.parametrize(("version", "name"), [
@@ -52,35 +34,10 @@ def test_any_properties_are_read(text: str) -> None:
     assert found is None or (found.arch is not None and Arch.parse(str(found.arch)) == found.arch)
 
 
-def test_the_override_of_rocm_wins(computer: Computer) -> None:
-    found = look(nodes(computer, RADEON.replace("110000", "110001")), HSA_OVERRIDE_GFX_VERSION="11.0.0")
-    assert [str(each.arch) for each in found.gpus] == ["gfx1100"]
-    assert [note.code for note in found.notes] == ["HSA_OVERRIDE"]
-
-
 def test_processor_graphics_that_amd_does_not_list_count_nowhere() -> None:
     assert KNOWLEDGE.supports_amd(Arch.parse("gfx1151"))
     assert KNOWLEDGE.supports_amd(Arch.parse("gfx1152")), "AMD lists it"
     assert not KNOWLEDGE.supports_amd(Arch.parse("gfx1036")), "its packages exist, and AMD does not list it"
-
-
-def test_an_amd_gpu_without_a_compute_node(computer: Computer) -> None:
-    found = look(computer.pci("0000:03:00.0", 0x744C, vendor=0x1002, bound="amdgpu"))
-    assert (found.gpus, [note.code for note in found.notes]) == ((), ["AMD_NOT_USABLE"])
-
-
-def test_an_nvidia_gpu_in_trouble_is_not_passed_over_for_another_vendors(computer: Computer) -> None:
-    nodes(computer.pci("0000:01:00.0", RTX_4090, bound="nouveau"), RADEON)
-    found = look(computer)
-    assert found.trouble is not None
-    assert found.trouble.code == "NOUVEAU_BOUND"
-    assert [each.vendor for each in found.gpus if each.counted] == ["nvidia"]
-
-
-def test_a_computer_whose_only_gpu_was_given_to_a_virtual_machine_says_so(computer: Computer) -> None:
-    found = look(computer.pci("0000:01:00.0", RTX_4090, bound="vfio-pci"))
-    assert (found.gpus, found.trouble) == ((), None)
-    assert [note.code for note in found.notes] == ["GPU_BOUND_TO_VFIO"]
 
 
 @pytest.mark.parametrize(
@@ -102,12 +59,3 @@ def test_an_intel_python_on_apple_silicon_is_told(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(os, "uname", lambda system=system: system)
         seen = computer.look_for_apple(Platform("macos", "x86_64"))
         assert (seen.gpus, [note.code for note in seen.notes]) == ((), codes)
-
-
-def test_apple_silicon(tmp_path: Path) -> None:
-    gpus, _, notes, _ = computer.look_for_apple(Platform("macos", "arm64"))
-    assert [(each.vendor, each.counted, each.integrated) for each in gpus] == [("apple", True, True)]
-    assert notes == ()
-    assert computer.look_for_apple(Platform("macos", "x86_64")) == Seen()
-    mac = World(str(tmp_path), {}, "/", "darwin")
-    assert computers.look(LookOptions(mac, time.monotonic() + 60, Known()), Platform("macos", "arm64")).driver is None

@@ -111,8 +111,13 @@ def drivers(index: Row) -> DriverTable:
 
 
 def first_remedies(causes: Fields) -> dict[str, str]:
-    """What to do first, by the code of a cause in errors.json."""
-    return {row.text("id"): row.texts("cures")[0] for row in causes.objects("signatures") if row.texts("cures")}
+    """What to do first, by the code of a cause in errors.json; where it has steps alone, the first for any text."""
+    remedies: dict[str, str] = {}
+    for row in causes.objects("signatures"):
+        steps = row.objects("steps") if row.has("steps") else ()
+        ways = (*row.texts("cures"), *(step.text("do") for step in steps if not step.texts("where")))
+        remedies |= {row.text("id"): way for way in ways[:1]}
+    return remedies
 
 
 def _floors(rows: list[Row]) -> tuple[Floor, ...]:
