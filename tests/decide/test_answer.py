@@ -127,6 +127,8 @@ def test_the_limits_that_changed_the_answer_are_named_with_what_it_would_be() ->
         f"bound by torchvision<0.26 in limits.txt line 1 and torch!=2.11.0 in limits.txt line 2; {would}"
     ]
     assert said(Wish(limits=limits("torch >=2.9"))) == []
+    early = Wish(limits=limits("torch <3"), channel="test")
+    assert not bound(early, build("2.12.0rc1"), OLD).pick.notes
     nothing = bound(Wish(torch="<2", limits=limits("torch <1.9")), *pair)
     assert not nothing.ok
     with pytest.raises(NoBuildError, match="no build runs here"):

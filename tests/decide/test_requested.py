@@ -105,7 +105,7 @@ def test_nvidia_s_own_wheels_of_cuda_are_known_by_their_names() -> None:
 
 @pytest.mark.parametrize(("asked", "fits"), [
     ([""], "3 2"), (["<3"], "2"), (["<2"], "1"), (["==1"], "1"), (["<3", "==1"], "1"), ([">=1,==1"], "1"),
-    ([">3"], "4rc1"),
+    ([">3"], "4rc1"), ([">=1,<3"], "2"),
     (["==1", ">=1"], "1"), (["!=3,<=3"], "2"), ([">=4rc1"], "4rc1"), ([">5"], ""), (["~=1.0"], "1"),
     (["<=1", "!=0"], "1"),
 ])  # fmt: skip
@@ -115,6 +115,14 @@ def test_what_was_withdrawn_is_taken_by_its_number_or_where_nothing_else_is(aske
     found = demands.fitting(versions, [PackageDemand("x", specifier) for specifier in asked])
 
     assert [package.version for package in found] == fits.split()
+
+
+def test_each_line_of_an_override_takes_the_place_of_what_is_asked() -> None:
+    asked = PackageDemand("a", "==1", by="x 1"), PackageDemand("b", ">2"), PackageDemand("c", ">3")
+
+    found = demands.overridden(asked, {"a": (">=1", "<3"), "b": ()})
+
+    assert found == (asked[0]._replace(specifier=">=1"), asked[0]._replace(specifier="<3"), asked[2])
 
 
 @pytest.mark.parametrize(("specifiers", "compatible"), [

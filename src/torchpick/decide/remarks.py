@@ -302,9 +302,9 @@ def family_pins(build: Build, wish: Wish) -> dict[str, str]:
 
 
 def excluding(limits: tuple[Limit, ...], versions: Mapping[str, str]) -> tuple[Limit, ...]:
-    return tuple(
-        limit for limit in limits if limit.name in versions and not admits(limit.specifier)(versions[limit.name])
-    )
+    """The limits that leave out one of these versions, which were chosen: a pre-release is one that counts."""
+    of_these = (limit for limit in limits if limit.name in versions)
+    return tuple(one for one in of_these if not admits(one.specifier, prereleases=True)(versions[one.name]))
 
 
 def limits_note(limits: tuple[Limit, ...], instead: list[str]) -> Note:
