@@ -57,7 +57,9 @@ NO_12 = "and CUDA 12 needs driver 525.60.13 or newer; this one is 470.82"
          f"PACKAGE_DRIVER_TOO_OLD: needs libcudart.so.12, {NO_12}"), ({"cuda": "12"}, OLD, f"needs CUDA 12, {NO_12}"),
         ({"cuda": "12"}, OLD._replace(driver=None), None), ({"cuda": "12", "code": ()}, OLD._replace(gpus=()), None),
         ({"cuda": "11"}, OLD, None), ({"cuda": "12", "optional": True}, OLD, None), ({"jit": "sm_86"}, machine(), None),
-        ({"jit": "sm_80"}, machine(), None), ({"jit": "sm_89"}, machine(), "ext was built for sm_89 and newer"),
+        ({"jit": "sm_80"}, machine(), None),
+        ({"jit": "sm_103", "code": ()}, machine("sm_101"), None),
+        ({"jit": "sm_89"}, machine(), "ext was built for sm_89 and newer"),
         ({"jit": "sm_75"}, TWO, "holds no code for sm_70: ext was built for sm_75 and newer"),
         # The driver before the code, and the driver of Windows by its own floors.
         ({"cuda": "12", "code": (code("sm_90"),)}, OLD, f"PACKAGE_DRIVER_TOO_OLD: needs CUDA 12, {NO_12}"),
@@ -119,8 +121,8 @@ def build(table: Table, version: str) -> Build:
         ({"code": (code("sm_90", cuda="12.4"), code("sm_80", cuda="12.6"), code("sm_90", cuda="12.9")),
          "minor_fallback": True}, "2.10.0+cu128", ONE_MAJOR, None),
         # Else the oldest of torch's major; one of another major is none.
-        ({"code": (code("sm_90", cuda="11.8"), code("sm_80", cuda="12.9"), code("sm_90", cuda="13.0")),
-         "minor_fallback": True}, "2.10.0+cu128", ONE_MAJOR, None),
+        ({"code": (code("sm_90", cuda="11.8"), code("sm_80", cuda="12.8"), code("sm_90", cuda="12.9"),
+         code("sm_90", cuda="13.0")), "minor_fallback": True}, "2.10.0+cu126", ONE_MAJOR, None),
         ({"code": (code("sm_80", cuda="11.8"), code("sm_80", cuda="13.0")), "minor_fallback": True}, "2.10.0+cu128",
          ONE_MAJOR, "has libraries for CUDA 11.8, 13.0, and torch 2.10.0+cu128 is for CUDA 12.8"),
         ({"cuda": "12", "needs": ("libcublas.so.12", "libcuda.so.1", "libnvidia-ml.so.1")}, "2.10.0+cu128", ONE_MAJOR,
@@ -149,6 +151,9 @@ def test_wheels_of_another_cuda_that_it_brings_and_loads_itself_are_allowed_from
     )
 
     objections = [fit.mismatch(package("ext", "1"), beside, own, level) for level in (ONE_MAJOR, OWN_WHEELS)]
+    linked = fit.mismatch(package("ext", "1", links_torch=True, cuda="12"), beside, own, ONE_MAJOR)
+    assert linked is not None
+    assert linked.text == "links CUDA 12, and torch 2.10.0+cu130 is for CUDA 13.0"  # before what it brings
 
     assert [objection and objection.text.partition(",")[0] for objection in objections] == [
         "brings nvidia-cublas-cu12 of CUDA 12", None,

@@ -74,6 +74,11 @@ def test_the_ways_to_provide_a_library_are_tried_in_their_order(table: Table) ->
     assert "+cu12" in str(plan(table, facts, "lean", "torch").version("torch"))
     kept = plan(table, facts, "rich", "torch==2.11.0+cu130")
     assert kept.requirements == ("rich==1", "torch==2.11.0+cu130")
+    # Also where no GPU is there to load them.
+    bare = SearchFacts(machine()._replace(gpus=()), table, Wish(backends=("cu130",)), Catalog(facts))
+    unloaded = environments.best(bare, demands.parse_demands(["rich", "torch"]))
+    assert not isinstance(unloaded, Needs)
+    assert unloaded[0].requirements == kept.requirements
     added = plan(table, facts, "lean", "torch==2.11.0+cu130")
     assert added.requirements == ("lean==1", "torch==2.11.0+cu130", "nvidia-cublas-cu12==12.*")
     whole = known(package("whole", "1", "cuda-toolkit", cuda="12", needs=("libcublas.so.12",), preloads=True))
@@ -180,6 +185,7 @@ def test_a_library_that_no_wheel_brings_adds_none(table: Table) -> None:
     unknown = (package("lean", "0.1", file=None), package("lean", "0.1", code=None, stage=Stage.DESCRIBED),
                package("lean", "0.1", code=None))  # fmt: skip
     assert [str(plan(table, known(*versions, other), "lean").version("lean")) for other in unknown] == ["1", "1", "2"]
+    assert plan(table, known(unknown[1]), "lean").requirements == ("lean==0.1",)  # nothing more can be learnt
     assert added == [("nvidia-cudnn-cu12==9.*",), ("nvidia-cudnn-cu12==9.10.*",)]  # 9.11 dropped Volta
     assert stack.requirements == ("lean==1", "torch==2.11.0+cu130", "nvidia-cublas-cu12==12.*")
     assert [note.text for note in stack.notes if note.code == "LOADER_PATH"] == [
@@ -195,6 +201,10 @@ def test_what_is_part_of_torch_is_not_unknown(table: Table) -> None:
     asked = demands.parse_demands((*names, "nobodys>=2", "nobodys<3", "lib>=2"))
 
     assert search.unknown(asked) == {"nobodys": ">=2,<3", "lib": ">=2"}
+    # Triton alone is no torch, but where you ask for it.
+    facts = known(package("lib", "1", "triton"))
+    assert plan(table, facts, "lib").requirements == ("lib==1",)
+    assert plan(table, facts, "lib", "triton").version("torch") == "2.11.0+cu130"
 
 
 def told(stack: Stack) -> list[tuple[str, tuple[str, ...], str]]:
@@ -224,6 +234,11 @@ def test_why_nothing_fits_is_said_of_each_version(table: Table) -> None:
     two = known(*(package(name, "1", links_torch=True, cuda=cuda) for name, cuda in (("a", "12"), ("b", "13"))))
     amd = machine()._replace(driver=None, gpus=(Gpu(0, "amd", None, Arch.parse("gfx1100")),))
     said = [plan(table, two, "a", "b", where=where).hints for where in (machine(), amd)]
+    mixed = environments.best(
+        SearchFacts(amd, table, Wish(), Catalog(two)), demands.parse_demands(["a"]), allow_mixed=True
+    )
+    assert not isinstance(mixed, Needs)
+    assert mixed[0].ok
     assert said == [("`--allow-mixed` takes two CUDA majors",), ("`torchpick list a` says of each version why",)]
     none = told(plan(table, facts, "own[gpu]"))
     assert none == [("own", ("2.0", "1.0"), "holds no code for sm_86: lib was built for sm_90")]  # the newest one's
@@ -321,6 +336,9 @@ def test_why_torch_is_the_one_it_is(table: Table) -> None:
     def why(*asked: str) -> str:
         return next(pin.why for pin in plan(table, facts, *asked).packages if pin.name == "torch")
 
+    each = package("each", "1", "torch", code=(code("sm_80", cuda="12.8"), code("sm_80", cuda="13.0")))
+    of_each = plan(table, {**facts, **known(each)}, "each", "torch==2.10.0").version("torch")
+    assert (of_each, plan(table, facts, "plain", "torch==2.10.0").version("torch")) == ("2.10.0+cu128", "2.10.0+cu130")
     assert why("torch") == "the newest that runs here"
     assert why("a", "b", "c") == "a links CUDA 12; b links CUDA 12"  # two are enough
     assert why("needy") == "needy needs libcublas.so.12"

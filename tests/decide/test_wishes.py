@@ -88,8 +88,16 @@ def test_each_flag_is_part_of_the_wish() -> None:
     for name, value in given.items():
         assert demands.wish_of(Request(**{name: value}), {}) == Wish(**{name: value})  # type: ignore[arg-type]
     assert not demands.is_backend("rocm")  # a family
-    flags = Request(gpus=("a", "b"), driver="580", visible_only=True, channel="test", index_base="x", offline=True)
-    shown = "--gpu a --gpu b --driver 580 --gpus visible --index-base x --channel test --offline"
+    flags = Request(
+        gpus=("a", "b"), machine=("m",), backends=("cu126",), driver="580", cuda_driver="13.0", platform="p",
+        glibc="2.28", macos="14.0", python="3.12", visible_only=True, only="0", index_base="x", channel="test",
+        cpu=True, allow_cpu=True, allow_unconfirmed=True, whole=True, trust_pci=True, offline=True,
+    )  # fmt: skip
+    shown = (
+        "--gpu a --gpu b --machine m --backend cu126 --driver 580 --cuda-driver 13.0 --platform p --glibc 2.28 "
+        "--macos 14.0 --python 3.12 --gpus visible --only 0 --index-base x --channel test --cpu --allow-cpu "
+        "--allow-unconfirmed --whole --trust-pci --offline"
+    )
     assert (" ".join(flags.flags), Request(channel="stable").flags) == (shown, ())
     mirror = {"TORCHPICK_INDEX_BASE": "https://m.example/"}
     assert demands.wish_of(Request(), mirror).index_base == "https://m.example"

@@ -186,7 +186,7 @@ class PackageFit:
             return None
         floor = Arch.parse(package.jit)
         for gpu in self.gpus:
-            if gpu.arch is not None and (gpu.arch.major, gpu.arch.minor) < (floor.major, floor.minor):
+            if gpu.arch is not None and gpu.arch.capability < floor.capability:
                 facts = {"gpu": gpu.label, "library": package.name, "arches": f"{package.jit} and newer"}
                 return Objection(Reason.PACKAGE_NO_KERNELS, facts, gpu.index)
         return None
