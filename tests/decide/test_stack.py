@@ -185,7 +185,8 @@ def test_a_library_that_no_wheel_brings_adds_none(table: Table) -> None:
     unknown = (package("lean", "0.1", file=None), package("lean", "0.1", code=None, stage=Stage.DESCRIBED),
                package("lean", "0.1", code=None))  # fmt: skip
     assert [str(plan(table, known(*versions, other), "lean").version("lean")) for other in unknown] == ["1", "1", "2"]
-    assert plan(table, known(unknown[1]), "lean").requirements == ("lean==0.1",)  # nothing more can be learnt
+    listed = package("lean", "1", stage=Stage.LISTED)  # nothing more can be learnt of it
+    assert plan(table, known(listed, unknown[1]), "lean").requirements == ("lean==0.1",)
     assert added == [("nvidia-cudnn-cu12==9.*",), ("nvidia-cudnn-cu12==9.10.*",)]  # 9.11 dropped Volta
     assert stack.requirements == ("lean==1", "torch==2.11.0+cu130", "nvidia-cublas-cu12==12.*")
     assert [note.text for note in stack.notes if note.code == "LOADER_PATH"] == [
@@ -230,6 +231,13 @@ def test_why_nothing_fits_is_said_of_each_version(table: Table) -> None:
     assert told(plan(table, three, "a", "b", "x!=1")) == [
         ("b", ("1",), "asks for x>=1, and x!=1 and x<=1 (a 1) are asked for too")
     ]
+    gone = known(package("lib", "1", "dep==9"), package("dep", "1"))
+    for in_table, why in (
+        (True, ("dep", (), "no version within `dep==9` is known; known: 1")),
+        (False, ("lib", ("1",), "asks for dep==9, which the index does not have")),
+    ):
+        rows = {**gone, "dep": gone["dep"]._replace(listed=True, in_table=in_table)}
+        assert told(plan(table, rows, "lib")) == [why]
     # Two CUDAs that nobody asked for by number.
     two = known(*(package(name, "1", links_torch=True, cuda=cuda) for name, cuda in (("a", "12"), ("b", "13"))))
     amd = machine()._replace(driver=None, gpus=(Gpu(0, "amd", None, Arch.parse("gfx1100")),))
@@ -319,6 +327,8 @@ def test_an_extra_for_torch_s_cuda_is_taken_where_what_it_brings_fits(table: Tab
     lacking["plug"] = lacking["plug"]._replace(listed=True)
 
     taken, left = plan(table, fitting, "lib", "torch"), plan(table, lacking, "lib", "torch")
+    moving = known(package("lib", "1", *by_extra), package("plug", "2", "torch<2.11", code=()))  # torch stays
+    assert plan(table, moving, "lib", "torch").requirements == left.requirements
 
     assert taken.requirements[:2] == (f"lib[cuda{taken.packages[-1].cuda}]==1", "plug==2")
     assert [note.code for note in taken.notes if note.code == "CUDA_EXTRA"] == ["CUDA_EXTRA"]
