@@ -79,9 +79,11 @@ def test_what_was_not_judged_is_said_with_the_command_that_learns_it() -> None:
 OLD, NEW = build("2.9.0", "cu126"), build("2.11.0", "cu130")
 
 
-def bound(wish: Wish, *builds: Build, requires: tuple[str, ...] = (), driver: str = "580.95.05") -> Answer:
+def bound(
+    wish: Wish, *builds: Build, requires: tuple[str, ...] = (), driver: str = "580.95.05", no_deps: bool = False
+) -> Answer:
     """The answer of a small table; what torch itself requires is asked where a limit concerns that."""
-    catalog = Catalog({}, torch_requirements=lambda _: requires) if requires else None
+    catalog = Catalog({}, torch_requirements=lambda _: requires, no_deps=no_deps) if requires else None
 
     def catalogs() -> Catalog:
         assert catalog is not None
@@ -104,6 +106,7 @@ def test_a_constraint_on_what_torch_itself_requires_binds_it(name: str) -> None:
     assert bound(wish, OLD, requires=(f"{name}<3",)).ok
     against = bound(wish, OLD, requires=(f"{name}>=2",))
     assert not against.ok
+    assert bound(wish, OLD, requires=(f"{name}>=2",), no_deps=True).ok
     why, _ = answers.refused(against)
     assert why.refusal is not None
     assert f"torch 2.9.0 requires {name}>=2, and {name}<2 is asked for" in why.refusal[0]

@@ -242,6 +242,7 @@ def test_one_pick_for_several_machines_is_the_best_for_the_one_that_it_suits_lea
         assert [where["driver"]["version"] for where in found.to_dict()["machines"]] == [  # type: ignore[attr-defined]
             where.driver and where.driver.version for where in machines
         ]
+        assert [fit["machine"] for fit in found.to_dict()["pick"]["fits"]] == [0, 1]  # type: ignore[index]
         assert repr(found).endswith(", Python 3.12 and 1 more>")
 
 

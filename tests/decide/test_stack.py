@@ -204,6 +204,9 @@ def test_what_is_part_of_torch_is_not_unknown(table: Table) -> None:
     assert search.unknown(asked) == {"nobodys": ">=2,<3", "lib": ">=2"}
     rows = known(package("num", "2", requires_python=">=3.13"), package("num", "1"), package("far", "1", pythons=()))
     closure = SearchFacts(machine(), table, Wish(), Catalog(rows))
+    assert closure.unknown(demands.parse_demands(["far==1"])) == {}  # it is known, and refused
+    assert closure.unknown(demands.parse_demands(["far"])) == {"far": ""}
+    assert closure.unknown([demands.PackageDemand("nobodys", by="num 1")]) == {}
     read = [closure.newest(rows[name], ()) for name in ("num", "far")]  # of those for this Python, if there are any
     assert [one and one.version for one in read] == ["1", "1"]
     # Triton alone is no torch, but where you ask for it.

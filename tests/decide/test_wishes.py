@@ -7,7 +7,7 @@ import pytest
 from tests.decide.test_buildfit import build
 from torchpick.decide import demands
 from torchpick.errors import UsageError
-from torchpick.model.pick import Request, Wish
+from torchpick.model.pick import MACHINE_FIELDS, Request, Wish
 
 SUCH = "such as cu126, cuda, cpu, rocm7.2, rocm or xpu; `torchpick list --all` shows all"
 CPU = "`--cpu` means `--backend cpu`; `--allow-cpu` picks it only if nothing else runs"
@@ -98,6 +98,8 @@ def test_each_flag_is_part_of_the_wish() -> None:
         "--macos 14.0 --python 3.12 --gpus visible --only 0 --index-base x --channel test --cpu --allow-cpu "
         "--allow-unconfirmed --whole --trust-pci --offline"
     )
+    of_wish = "strict backends channel cpu allow_cpu allow_unconfirmed whole index_base offline"
+    assert {*Request._fields} - {*MACHINE_FIELDS} == {"requirements", *of_wish.split()}  # the rest is of a machine
     assert (" ".join(flags.flags), Request(channel="stable").flags) == (shown, ())
     mirror = {"TORCHPICK_INDEX_BASE": "https://m.example/"}
     assert demands.wish_of(Request(), mirror).index_base == "https://m.example"

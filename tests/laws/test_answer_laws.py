@@ -52,16 +52,6 @@ def asked(
 
 
 @given(machines(), tables(), wishes, limited, demands, packages())
-def test_the_same_question_has_the_same_answer(
-    machine: Machine, table: Table, wish: Wish, limits: tuple[Limit, ...],
-    wanted: tuple[PackageDemand, ...], known: dict[str, PackageFacts],
-) -> None:  # fmt: skip
-    wish = wish._replace(limits=limits)
-
-    assert asked(machine, table, wish, wanted, known) == asked(machine, table, wish, wanted, known)
-
-
-@given(machines(), tables(), wishes, limited, demands, packages())
 def test_what_is_answered_meets_all_that_binds_and_a_limit_never_makes_it_better(
     machine: Machine, table: Table, wish: Wish, limits: tuple[Limit, ...],
     wanted: tuple[PackageDemand, ...], known: dict[str, PackageFacts],

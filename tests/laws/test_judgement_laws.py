@@ -6,14 +6,13 @@ import json
 import random
 from itertools import combinations
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.laws.strategies import DRIVERS, builds, driver_versions, machines, table, tables, wishes
+from tests.laws.strategies import DRIVERS, driver_versions, machines, table, tables, wishes
 from torchpick.decide import buildfit, several
 from torchpick.model.build import Build, Evidence, Reason, Verdict
-from torchpick.model.machine import Driver, Machine, Platform, Python
+from torchpick.model.machine import Driver, Machine
 from torchpick.model.pick import Pick, Wish
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import numbers
@@ -101,16 +100,6 @@ def test_a_newer_driver_never_loses_a_build_for_gpus_it_serves(
     assert running[0] <= running[1]
 
 
-@given(machines(), tables(), wishes, builds())
-def test_another_build_never_makes_the_pick_worse(machine: Machine, known: Table, wish: Wish, more: Build) -> None:
-    shelf = list(known.of("linux-x86_64"))
-    assume((more.version, more.backend) not in {(each.version, each.backend) for each in shelf})
-    before, after = answer(machine, known, wish), answer(machine, table([*shelf, more]), wish)
-
-    if before.ok:
-        assert after.verdicts[0].rank >= before.verdicts[0].rank
-
-
 @given(machines(), tables(), wishes)
 def test_cpu_is_never_picked_in_silence(machine: Machine, known: Table, wish: Wish) -> None:
     pick = answer(machine, known, wish)
@@ -136,28 +125,6 @@ def test_a_change_names_the_only_kind_of_objection_of_its_build(machine: Machine
         # A driver too old for the build may be too old for the GPU as well: one newer driver is one change.
         more = {Reason.GPU_NOT_SERVED_BY_DRIVER} if change.code == Reason.DRIVER_TOO_OLD.name else set()
         assert {reason.name for reason in change.verdict.reasons - more} == {change.code}
-
-
-def test_ten_times_the_builds_cost_ten_times_the_judgements(monkeypatch: pytest.MonkeyPatch) -> None:
-    judgements = []
-    original = buildfit.BuildFit.verdict
-
-    def counting(self: buildfit.BuildFit, build: Build) -> Verdict:
-        judgements.append(build)
-        return original(self, build)
-
-    monkeypatch.setattr(buildfit.BuildFit, "verdict", counting)
-    counted = {}
-    for size in (10, 100):
-        judgements.clear()
-        list(buildfit.judge(_machine(), table([_numbered(place) for place in range(size)]), Wish()))
-        counted[size] = len(judgements)
-
-    assert counted == {10: 10, 100: 100}
-
-
-def _machine() -> Machine:
-    return Machine(Platform("linux", "x86_64"), Python("3.12"), Driver("580.95.05"))
 
 
 def _numbered(place: int) -> Build:

@@ -1,4 +1,4 @@
-"""The kinds of GPU that tables show: their examples are held against the names that the project knows."""
+"""The kinds of GPU that tables show."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ import os
 import pytest
 
 from torchpick.knowledge import compat
-from torchpick.knowledge.gpuindex import Names
 from torchpick.model.arch import Arch
 
 RULES = compat.Knowledge(os.environ).rules
-
-
-@pytest.fixture(scope="module")
-def names() -> Names:
-    return compat.Knowledge(os.environ).gpu_names
 
 
 def test_every_capability_stands_once_and_in_order() -> None:
