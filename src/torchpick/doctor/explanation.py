@@ -117,6 +117,8 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     machine = exam.subject.machine
     alone = alone._replace(machine=machine, notes=(*alone.notes, *_of_torch(said, exam)))
     facts |= _facts_of(exam) | {note.code for note in alone.notes}
+    if said.program is not None and exam.remedy is not None:
+        facts.add("own python")  # it stands in the command
     is_judged = isinstance(exam.subject, DescribedEnvironment) and (exam.findings or "TORCH_RUNS" in facts)
     if not (is_judged or machine.counted or asked.has_given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
