@@ -207,7 +207,7 @@ def test_no_torch_is_advised_for_another_program(home: Home) -> None:
     ("text", "package"),
     [
         ("site-packages/torch_sparse/_version.so: undefined symbol: _ZN3c10", "torch_sparse"),
-        ("flash_attn_2_cuda.so: undefined symbol: _ZN3c10", "flash_attn"),
+        ("flash_attn_2_cuda.so: undefined symbol: _ZN3c10", "flash-attn"),
     ],
 )
 def test_what_is_to_be_done_names_the_package_of_the_text(text: str, package: str, home: Home) -> None:

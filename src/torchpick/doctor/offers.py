@@ -30,6 +30,7 @@ def values(said: Situation, line: str, package: str | None, request: Request, ru
     label = re.search(r"\+cu(\d\d)(\d)$", said.torch or "")
     toolkit = said.cuda or (f"{label[1]}.{label[2]}" if label else None)
     package = package or _one_package(said) or said.facts.get("package")
+    package = package and re.sub(r"(?i)^flash[-_ ]?att(?:n|ention)$", "flash-attn", package)
     return {
         "PACKAGE": package and (package.lower() if package.isupper() else package),
         "INSTALLED": said.packages.get(normal(package or "")),
