@@ -85,7 +85,7 @@ def test_windows_shells_set_variables_before_the_command() -> None:
         'set "D="', 'set "A=b c"', "pip install torch",
     ]  # fmt: skip
     assert shell.then("a", "b", "powershell") == "a; if ($?) { b }"
-    assert shell.command(["pip", "install", "x"], {}, [], "powershell") == "pip install x"
+    assert shell.command(["pip", "x"], {"A": "b"}, [], "powershell") == "$env:A = 'b'\npip x"
     assert shell.command(["pip", "x y"], {"A": "b c"}, ["D"], "sh") == "env -u D 'A=b c' pip 'x y'"
     assert shell.then("a", "b", "sh") == "a && b"
 

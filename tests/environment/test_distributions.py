@@ -36,10 +36,11 @@ def test_of_more_requirements_than_any_package_has_the_first_are_read(home: Home
 
 def test_without_metadata_names_come_from_the_folders(home: Home) -> None:
     home.add("torch", "2.9.1", without=["METADATA"])
+    home.write("egg-2.0-py3.12.egg-info", "Version: 3.0\n")
 
-    (one,) = distributions.read_environment(home.python, {}, metadata=False).distributions
+    found = distributions.read_environment(home.python, {}, metadata=False).distributions
 
-    assert (one.name, one.version, one.requires) == ("torch", "2.9.1", ())
+    assert [(one.name, one.version, one.requires) for one in found] == [("egg", "2.0", ()), ("torch", "2.9.1", ())]
 
 
 def test_an_old_egg_info_counts(home: Home) -> None:
@@ -76,10 +77,10 @@ def test_the_files_of_a_record_have_their_commas_and_lose_what_is_no_name(tmp_pa
     record = tmp_path / one.info / "RECORD"
     record.parent.mkdir()
     lines = ["a.so,sha256=x,1", '"b,c.so",,', "", "zero\0byte.so,,", f"{'x' * 4096}.so,,", "../../bin/d.dll,,"]
-    record.write_text("\n".join((*lines, "a.so,,")), "utf-8")
+    record.write_text("\n".join((*lines, "E.DLL,,", "a.so,,")), "utf-8")
 
-    assert distributions.files(one) == ("a.so", "b,c.so", "../../bin/d.dll")
-    assert distributions.libraries(one) == ("a.so", "b,c.so")
+    assert distributions.files(one) == ("a.so", "b,c.so", "../../bin/d.dll", "E.DLL")
+    assert distributions.libraries(one) == ("a.so", "b,c.so", "E.DLL")
 
 
 def test_two_projects_share_a_library_only_in_one_folder(tmp_path: Path) -> None:

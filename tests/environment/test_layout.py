@@ -46,6 +46,20 @@ def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path, m
     assert bare == Environment(own._replace(source="given"), str(bare_folder))
 
 
+@pytest.mark.parametrize(
+    ("settings", "name", "tag"),
+    [
+        ("implementation = PyPy\n", "python3.10", "pp310"), ("", "pypy3.10", "pp310"), ("", "python3.10", "cp310"),
+        ("executable = C:\\Python\\Python3.10t.EXE\n", "python3.10", "cp310t"), ("", "python3.10t", "cp310t"),
+    ],
+)  # fmt: skip
+def test_the_kind_of_a_python_that_is_not_started(settings: str, name: str, tag: str, tmp_path: Path) -> None:
+    environment(tmp_path, f"version_info = 3.10.4.final.0\nversion = 3.9.9\n{settings}", name)
+
+    found = interpreter.python_by_files(str(tmp_path), "x")
+    assert (found.tag, found.exact) == (tag, "3.10.4")
+
+
 @pytest.mark.parametrize("version", [[3], [3, 12, 4], ["3", "12"], [3, -1], [1000, 0], "3.12", None])
 def test_an_answer_without_a_version_is_none(version: object) -> None:
     with pytest.raises(ShapeError):

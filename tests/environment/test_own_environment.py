@@ -66,6 +66,7 @@ def test_elsewhere_it_is_not_and_the_folders_own_is(checkout: Path, tmp_path: Pa
     own, below = checkout / ".venv", tmp_path / "mine" / "below"
     for active in (own, None):
         assert interpreter.find_environment(world(below, active)) is None
+    assert [interpreter.own_tool(world(folder)) for folder in (below, checkout / "src")] == ["checkout", None]
 
     near = venv(tmp_path / "mine" / ".venv")
 
@@ -80,7 +81,7 @@ def test_where_it_is_active_and_nothing_is_here_no_python_of_path_is_meant(check
     own, here = checkout / ".venv", tmp_path / "mine"
     path = str(venv(tmp_path / "other") / "bin")
     (tmp_path / "other" / "bin" / "python3").symlink_to(os.path.realpath(sys.executable))
-    assert interpreter.on_path({"PATH": path}) == [f"{path}/python3", f"{path}/python"]
+    assert interpreter.on_path({"PATH": f"{own}/bin:{path}"}) == [f"{path}/python3", f"{path}/python"]
     (tmp_path / "other" / "bin" / "python3").unlink()
     why = "what is active is torchpick's own environment: make one here with `python3 -m venv .venv`"
 

@@ -23,6 +23,7 @@ def test_the_projects_own_words() -> None:
 
     dependencies = ("torch <3, >=2.5", "numpy")
     assert project(text) == Project(">=3.10", True, dependencies, (*dependencies, "TorchVision"))
+    assert not project(f"{text}\n[tool.uv]\npackage = false").packaged
     assert torch_range(dependencies) == ">=2.5,<3"
 
 
@@ -61,7 +62,7 @@ all = ["app[docs]", "sphinx"]
 [dependency-groups]
 dev = ["pytest", { include-group = "all" }]
 [tool.uv]
-conflicts = [[{ package = "app", extra = "cpu" }, { extra = "cu126" }]]
+conflicts = [[{ group = "a" }, { group = "b" }], [{ package = "app", extra = "cpu" }, { extra = "cu126" }]]
 constraint-dependencies = ["torch==2.14.1+cu126"] # torchpick pin
 [tool.uv.sources]
 member = [{ workspace = true, marker = "os_name == 'x'" }, { index = "a" }]

@@ -45,6 +45,7 @@ def test_uvs_files_on_linux_are_the_users_and_the_first_of_the_systems(
     ]
     assert join("x", "pip", "pip.conf") in pip_files({"XDG_CONFIG_HOME": "x"}, "/env", "/me", "linux")
     assert pip_files({"PIP_CONFIG_FILE": os.devnull}, "/env", "/me", "linux") == []
+    assert pip_files({"XDG_CONFIG_DIRS": ""}, "/env", "/me", "linux")[0] == "/etc/xdg/pip/pip.conf"
 
 
 def test_the_last_and_the_most_special_of_pips_settings_holds(tmp_path: Path) -> None:
@@ -79,8 +80,10 @@ def test_what_uvs_tables_name_and_in_which_order() -> None:
         Setting("find-links", ("x y", "z"), "uv.toml"), Setting("index", ("https://a",), "uv.toml", label="a"),
         Setting("default-index", ("https://b",), "uv.toml"),
     ]  # fmt: skip
-    assert toolsettings.uv_variables({"UV_INDEX": " a=b  c ", "UV_FIND_LINKS": "a b,c", "UV_INDEX_URL": " "}) == [
+    variables = {"UV_INDEX_URL": "u", "UV_INDEX": " a=b  c ", "UV_FIND_LINKS": "a b,c", "UV_EXTRA_INDEX_URL": " "}
+    assert toolsettings.uv_variables(variables) == [
         Setting("UV_INDEX", ("a=b", "c"), "UV_INDEX"),
+        Setting("UV_INDEX_URL", ("u",), "UV_INDEX_URL"),
         Setting("UV_FIND_LINKS", ("a b", "c"), "UV_FIND_LINKS"),
     ]
     on = [text for text in ("1", "TRUE", "yes", "On", "y", "T", "0", "false", "no", "off", "n", "f", "2") if
@@ -95,6 +98,8 @@ def test_a_variable_that_moves_uvs_files_may_bind(name: str, tmp_path: Path, mon
 
     assert files_bind({**NOBODY, name: "x"}, str(tmp_path)) is True
     assert files_bind(NOBODY, str(tmp_path)) is False
+    binds = [toolsettings.variables_bind({each: "x"}) for each in ("PIP_Constraint", "UV_OVERRIDE", name, "CONSTRAINT")]
+    assert binds == [True, True, False, False]
 
 
 def test_settings_that_cannot_be_read_are_none_and_what_no_settings_can_be_is_an_error(tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> Non
     assert [dict(table) for _, table in found] == [{"no-index": True}, {"offline": True}]
     moved = {**NOBODY, "UV_WORKING_DIR": "project", "UV_PROJECT": "src/deep"}
     assert toolsettings.read_uv_files(moved, str(home), str(tmp_path)) == found
-    assert toolsettings.read_uv_files({**NOBODY, "UV_NO_CONFIG": "TRUE"}, str(home), str(inner)) == []
+    for only in ({"UV_NO_CONFIG": "TRUE"}, {"UV_CONFIG_FILE": "/nowhere/uv.toml"}):
+        assert toolsettings.read_uv_files({**NOBODY, **only}, str(home), str(inner)) == []
     tmp_path.joinpath("project", "uv.toml").write_text("no-index = false\n", "utf-8")  # it hides what is beside it
     assert [dict(table) for _, table in toolsettings.read_uv_files(NOBODY, str(home), str(inner))] == [
         {"no-index": False},

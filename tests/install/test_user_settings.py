@@ -13,6 +13,8 @@ from torchpick.install.user_settings import (
     as_limits,
     check_passed_on,
     note_indexes,
+    options_of,
+    read_user_settings,
     unasked_constraints,
 )
 from torchpick.model.machine import Note
@@ -73,6 +75,19 @@ def test_what_else_stands_behind_the_dashes_is_passed_on() -> None:
     )  # fmt: skip
 
     check_passed_on(words)
+
+
+def test_a_file_of_this_folder_is_told_from_one_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "uv.toml").write_text(f'index-url = "{OWN}"\n', "utf-8")
+    own = [
+        read_user_settings({"XDG_CONFIG_DIRS": "/nobody", **more}, str(tmp_path / "env"))
+        for more in ({}, {"UV_CONFIG_FILE": str(tmp_path / "uv.toml")})
+    ]
+
+    assert [one.of_folder for one in own] == [(str(tmp_path / "uv.toml"),), ()]
+    assert [[note.code for note in note_indexes(one, ("uv",))] for one in own] == [["INDEX_OF_FOLDER"], []]
+    assert [*options_of(("--a=", "b", "-c"))] == [("--a", ""), ("b", "-c"), ("-c", "")]
 
 
 def test_variables_bind_whoever_installs_and_files_the_installer_that_reads_them(tmp_path: Path) -> None:

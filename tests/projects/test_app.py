@@ -59,6 +59,7 @@ def test_a_companion_is_counted_before_the_backends_are_chosen() -> None:
 
 
 LINUX, WINDOWS = "sys_platform == 'linux'", "sys_platform == 'win32'"
+OF_EXTRA = [{"index": "own", "extra": "gpu"}]  # which is nobody's who does not name it
 
 
 def test_each_system_has_the_wheels_that_are_published_for_it() -> None:
@@ -74,7 +75,7 @@ def test_each_system_has_the_wheels_that_are_published_for_it() -> None:
 
 
 def test_what_the_author_has_for_windows_and_macos_stays() -> None:
-    sources = {"torch": [{"index": "pytorch-cu130", "marker": f"{LINUX} or {WINDOWS}"}]}
+    sources = {"torch": [{"index": "pytorch-cu130", "marker": f"{LINUX} or {WINDOWS}"}], "torchvision": OF_EXTRA}
 
     plan = planned(own("torchvision", python=">=3.11"), "cu126", sources=sources)
 
