@@ -182,6 +182,16 @@ def test_a_torch_that_does_not_run_is_named_without_any_error_text(capsys: pytes
     assert main(["explain", "torch 2.9.1+cu128\nRTX 4070, driver 580.95.05, my loss is NaN"]) == 1
 
 
+def test_what_the_command_says_is_not_to_be_done_once_more(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = "RTX 5090, driver 581.29\nAssertionError: Torch not compiled with CUDA enabled\n"
+
+    assert main(["explain", f"{seen}in D:\\ComfyUI_windows_portable\\python_embeded\\Lib"]) == 0
+    out = capsys.readouterr().out
+
+    assert "--driver 581.29 --python python_embeded/python.exe\n" in out
+    assert out.count("torchpick install") == 1
+
+
 @pytest.mark.parametrize(("text", "says", "never"), [
         (f"torch 2.7.1+cu128 RTX 5090 driver 580.95.05\n{KERNELS}", "a package beside it", "torchpick install"),
         (f"torch 2.6.0+cu124 RTX 5090 driver 580.95.05\n{KERNELS}", "torchpick install torch==2.7.0",

@@ -135,6 +135,10 @@ def _read_text(words: Sequence[str]) -> Iterator[bytes]:
         yield from iter(lambda: sys.stdin.buffer.read(_CHUNK), b"")
 
 
+# What the command says already, and better.
+_PLAIN = re.compile(r"`torchpick install torch(?:==[\d.]+)?(?: --(?:gpu|driver)[^`]*)?`")
+
+
 def _explained(one: Explained) -> Iterator[tuple[str, str]]:
     """One cause as labelled lines: what it is, what to do, why, and what else there is to know."""
     match, cause = one.match, one.cause
@@ -146,7 +150,8 @@ def _explained(one: Explained) -> Iterator[tuple[str, str]]:
             yield "note" if finding.cure is not None else "do", finding.remark
     # What surrounds the program may want more than the command, as may a torch that nobody named.
     if not (one.is_here and one.command) or cause.id != match.signature.id:
-        yield from (("do", f"- {remedy}") for remedy in cause.cures)
+        is_said = one.command is not None and one.command.startswith("torchpick install torch")
+        yield from (("do", f"- {remedy}") for remedy in cause.cures if not (is_said and _PLAIN.search(remedy)))
     yield from dict.fromkeys(("why", finding.why) for finding in one.findings)
     yield "seen", f"line {match.line}: {match.text}" if match.line else match.text
     yield from (("won't help", f"- {fix['what']}: {fix['why']}") for fix in match.signature.no_use)
