@@ -564,6 +564,11 @@ def test_the_command_that_is_shown_is_the_one_that_lasts(
     member = '[[package]]\nname = "two"\nversion = "0"\nsource = { virtual = "two" }\n'
     (app / "uv.lock").write_text(project_lock(BUILDS, more=member), "utf-8")
     assert findings(capsys, *pascal)["NO_KERNELS"]["cure"] == f"{sync} --package app"
+    # Where nothing of a workspace's lock runs, or what runs has no backend's name, `run` would not take it.
+    other = {"cpu": "2.15.0+cpu", "serving": "2.14.1+cu126"}
+    for lock in (project_lock({"cu132": "2.15.0+cu132"}, more=member), project_lock(other)):
+        (app / "uv.lock").write_text(lock, "utf-8")
+        assert findings(capsys, *pascal)["NO_KERNELS"]["cure"].startswith("torchpick install ")
 
     dependent = PROJECT.replace('"0"\n', '"0"\ndependencies = ["torch>=2.15"]\n', 1)
     (app / "uv.lock").write_text(project_lock({"cu132": "2.15.0+cu132"}), "utf-8")
