@@ -290,7 +290,7 @@ def silent(code: str) -> bytes:
         ("gpu:v100:1", (), "580.95.05", ended(talk=b"srun: error: nodes are busy", status=1), "sm_70"),
         ("ib:1,gpu:a100:2(S:0-1)", (), "580.95.05", ended(talk=b"nodes are busy", status=1), "sm_80 sm_80"),
         ("gpu:unheard-of:2", (), "580.95.05", ended(talk=b"nodes are busy", status=1), "BUSY: nodes are busy"),
-        ("gpu:2", (), "580.95.05", ended(talk=b"nodes are busy", status=1), "BUSY: nodes are busy"),
+        ("gpu:2", (), "580.95.05", ended(talk=b"0: first\n0: nodes are busy", status=1), "BUSY: nodes are busy"),
         # Its own last line counts, and not srun's.
         ("(null)", (), None, ended(talk=b"0: first\n0: last\nsrun: talk", status=1), "NO_ANSWER: last"),
         ("(null)", (), None, ended(talk=b"0: bash: line 1: /opt/tp: No such file or directory", status=127),

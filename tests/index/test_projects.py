@@ -30,7 +30,8 @@ WHEEL = "pkg-1.0-py3-none-any.whl"
 
 
 def wheel(metadata: bytes = METADATA, padding: int = 0) -> bytes:
-    members = {"pkg/pad.bin": making.noise(1, padding), "pkg-1.0.dist-info/METADATA": metadata}
+    others = dict.fromkeys(("pkg/METADATA", "pkg/x-1.0.dist-info/METADATA"), b"Name: other\nVersion: 1.0\n")
+    members = {"pkg/pad.bin": making.noise(1, padding), **others, "pkg-1.0.dist-info/METADATA": metadata}
     return making.wheel(members, stored=True)
 
 

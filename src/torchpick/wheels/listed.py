@@ -40,7 +40,7 @@ ListedBuild = tuple[Build, ProjectFile]
 
 
 def list_builds(links: Iterable[ProjectFile], channel: str = "stable") -> tuple[ListedBuild, ...]:
-    """The builds behind the links, newest first; what is not torch for a known backend and platform is left out.
+    """The builds behind torch's links, newest first; what is not for a known backend and platform is left out.
 
     On the channel `default`, the user's own index, they are the wheels without a local label.
     """
@@ -55,7 +55,7 @@ def list_builds(links: Iterable[ProjectFile], channel: str = "stable") -> tuple[
 def _key(link: ProjectFile, channel: str) -> tuple[str, str, str, str] | None:
     """Release, backend, platform and version of a wheel of torch; None for another."""
     platform = wheelnames.platform_of(link.name.platform)
-    if link.name.project != "torch" or platform is None:
+    if platform is None:
         return None
     torch, _, local = link.name.version.partition("+")
     if not is_release(torch) or release_key(torch)[1] > 0:
