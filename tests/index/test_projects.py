@@ -158,6 +158,8 @@ def test_the_first_index_with_the_name_is_the_only_one_as_uv_does(host: Host, re
 
     assert [files_of(answers[name]) for name in ("pkg", "own")] == [["pkg-1.0.tar.gz"], ["own-1.0.tar.gz"]]
     assert "/two/pkg/" not in pages_asked(host)
+    with reading.reader(one, two, first=True) as reader:
+        assert reader.indexes_with(["pkg", "own"]) == {"pkg": (one, two), "own": (two,)}
 
 
 def test_link_pages_and_folders_are_read_once_for_all_projects(host: Host, reading: Reading, tmp_path: Path) -> None:
@@ -439,7 +441,8 @@ def test_a_file_that_is_named_by_its_path_or_its_address(host: Host, reading: Re
     host.files[f"/{WHEEL}"] = wheel()
     answers = [reading.metadata(file_at(place)) for place in (str(path), path.as_uri(), f"{host.url}/{WHEEL}")]
 
-    assert {answer.requires for answer in answers if isinstance(answer, Metadata)} == {("numpy (>=1)",)}
+    answers.append(reading.metadata(file_at(str(path))._replace(metadata=""), offline=True))
+    assert [isinstance(answer, Metadata) and answer.requires for answer in answers] == [("numpy (>=1)",)] * 4
     assert file_at(f"{host.url}/{WHEEL}#sha256={'A' * 64}").sha256 == "a" * 64
     with pytest.raises(WheelError, match="neither an address nor a path") as caught:
         file_at(f"//me:secret@host.example/{WHEEL}")

@@ -22,7 +22,7 @@ def told(request: Request, environ: Mapping[str, str]) -> MachineOverrides:
     return facts_of.read_overrides(request, Knowledge(environ))
 
 
-@pytest.mark.parametrize("only", ["", "a", "0,", "-1", "0;1", "99999"])
+@pytest.mark.parametrize("only", ["", "a", "0,", "-1", "0;1", "99999", "\N{SUPERSCRIPT TWO}"])
 def test_a_list_of_gpus_that_is_none_is_refused(only: str) -> None:
     with pytest.raises(UsageError):
         told(Request(only=only), {})

@@ -113,6 +113,7 @@ CASES = {
     "nouveau has it": Case(KernelFacts(pci=(PASCAL._replace(bound="nouveau"),))),
     "libcuda speaks of a mismatch and no NVML is there": Case(FACTS, failed("absent") + failed("refused", 803, "cuda")),
     "NVML speaks of a mismatch": Case(FACTS, failed("refused", 18)),
+    "NVML lists none and libcuda fails": Case(FACTS, (NVML._replace(devices=()), *failed("refused", 100, "cuda"))),
     "it hangs": Case(FACTS, failed("hangs")),
     "it crashes": Case(FACTS, failed("crashed")),
     "it is a stub": Case(FACTS, failed("stub")),

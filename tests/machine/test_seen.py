@@ -399,7 +399,7 @@ def test_a_host_is_called_as_slurm_calls_its_node() -> None:
 
 def test_a_line_is_short_enough_for_a_launcher() -> None:
     long = tuple(gpu(index, "nvidia", "sm_90", name=f"{index} {'x' * 70}") for index in range(40))
-    machine = BASE._replace(gpus=long, notes=(), name="n" * 300, trouble=Trouble("C", "word " * 40, "hint " * 20))
+    machine = BASE._replace(gpus=long, notes=(), name="n" * 300, trouble=Trouble("C", "word " * 40, "hint " * 22))
     line = machine_lines.write_line(machine)
 
     named = (BASE._replace(gpus=long[:count], notes=(), name="n") for count in range(12))
@@ -407,7 +407,7 @@ def test_a_line_is_short_enough_for_a_launcher() -> None:
     found = json.loads(line)["machine"]
     assert found["name"] == "n" * 64
     assert found["gpus"] == [{"arch": "sm_90", "count": 40}]
-    assert found["trouble"] == {"code": "C", "text": "word " * 21 + "...", "hint": ("hint " * 20)}
+    assert found["trouble"] == {"code": "C", "text": "word " * 21 + "...", "hint": ("hint " * 22)}
     two = json.loads(machine_lines.write_line(machine._replace(gpus=long[:2], trouble=None)))
     assert [each["name"] for each in two["machine"]["gpus"]] == [f"{index} {'x' * 70}"[:64] for index in range(2)]
     assert (two["exit"], json.loads(line)["exit"]) == (0, 4)

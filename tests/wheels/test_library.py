@@ -27,7 +27,9 @@ def test_a_container_that_ends_in_nonsense_makes_it_incomplete() -> None:
 
 
 def test_a_dll_is_read_like_a_shared_object() -> None:
-    data = making.pe({".text": bytes(700), ".nv_fatb": making.module("sm_75"), "__nv_rel": making.module("compute_75")})
+    data = making.pe(
+        {".text": bytes(700), ".bss": b"", ".nv_fatb": making.module("sm_75"), "__nv_rel": making.module("compute_75")}
+    )
     one = read(data)
 
     assert (texts(one.sass), one.ptx) == (["sm_75"], ()), "what was linked already is loaded by nobody"
