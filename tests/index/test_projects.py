@@ -444,6 +444,7 @@ def test_a_file_that_is_named_by_its_path_or_its_address(host: Host, reading: Re
     answers.append(reading.metadata(file_at(str(path))._replace(metadata=""), offline=True))
     assert [isinstance(answer, Metadata) and answer.requires for answer in answers] == [("numpy (>=1)",)] * 4
     assert file_at(f"{host.url}/{WHEEL}#sha256={'A' * 64}").sha256 == "a" * 64
+    assert file_at(f"https://me:secret@host.example/{WHEEL}").file == WHEEL
     with pytest.raises(WheelError, match="neither an address nor a path") as caught:
         file_at(f"//me:secret@host.example/{WHEEL}")
     assert "secret" not in caught.value.message

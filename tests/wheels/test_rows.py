@@ -165,6 +165,10 @@ def rows() -> dict[str, object]:
     for name, (found, channel) in LISTED.items():
         builds = listed.list_builds(found, channel)
         now[f"a page: {name}"] = [in_words(build) | {"sample": sample.file} for build, sample in builds]
+    for_any = [(build._replace(pythons=()), sample) for build, sample in BUILT]
+    now["a page of wheels for any Python"] = [
+        in_words(row) for row in listed.compare_builds(for_any, {ROW.key: ROW})[1]
+    ]
     for name, row in KNOWN.items():
         unread, differing = listed.compare_builds(BUILT, {} if row is None else {row.key: row})
         changed = [in_words(each) for each in differing]

@@ -166,6 +166,10 @@ def test_discrete_code_crosses_from_the_driver_of_the_unified_stack_on(*, driver
     judge = GpuCodeFit.of(Arch.parse("sm_87"), Driver(driver), Knowledge({}).rules.drivers, unified=True)
 
     assert judge.unified is crosses
+    carried = [
+        judge._replace(driver_cuda="12.8").supports_cuda(cuda) for cuda in ("12.7", "12.8", "12.9", "13.0", None)
+    ]
+    assert carried == [True, True, False, False, True]
 
 
 VERDICTS = Path(__file__).with_name("verdicts.json")

@@ -186,7 +186,7 @@ def _unanswered(facts: KernelFacts, answering: Sequence[Device]) -> list[PciGpu]
     answered = {device.pci for device in answering}
     rest = [pci for pci in facts.nvidia if pci.address not in answered]
     # Without addresses, or with addresses of another kind (Windows), none can be told from another.
-    return [] if None in answered or len(rest) + len(answering) > len(facts.nvidia) else rest
+    return [] if len(rest) + len(answering) > len(facts.nvidia) else rest
 
 
 def bystanders(facts: KernelFacts) -> list[Note]:
