@@ -62,7 +62,9 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
         return None
     known = run.read_catalog(run.find_machine()).packages
     dashed = normal(name.strip().replace(" ", "-"))
-    project = next((spelt for spelt in (dashed, dashed.replace("attention", "attn")) if spelt in known), None)
+    project = next(
+        (spelt for spelt in (dashed, dashed.replace("attention", "attn"), f"{dashed}-python") if spelt in known), None
+    )
     if project is None:
         return None
     release, _, label = (said.torch or "").partition("+") if builds_of(said.torch, said, run) else ("", "", "")
