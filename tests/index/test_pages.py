@@ -69,7 +69,9 @@ def test_what_is_no_page_is_said_with_its_address(page: bytes, message: str) -> 
 def test_the_first_base_and_the_first_of_two_attributes_count() -> None:
     page = b"<base href=/a/><base href=/b/><a href=torch-1.0-py3-none-any.whl href=torch-2.0-py3-none-any.whl>"
 
-    assert [link.url for link in pages.parse(page, BASE)] == ["https://wheels.example/a/torch-1.0-py3-none-any.whl"]
+    for kind in ("text/html", "", "application/octet-stream"):
+        urls = [link.url for link in pages.parse(page, BASE, kind)]
+        assert urls == ["https://wheels.example/a/torch-1.0-py3-none-any.whl"]
 
 
 def test_a_page_that_is_not_there_has_no_links(host: Host, client: Client, tmp_path: Path) -> None:

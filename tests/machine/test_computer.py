@@ -74,6 +74,9 @@ def test_a_specified_glibc_makes_it_a_machine_with_glibc(monkeypatch: pytest.Mon
 
     assert detect(gpus=(PASCAL,), glibc="2.28").platform == Platform("linux", "x86_64", "2.28", "glibc")
     assert detect(gpus=(PASCAL,)).platform == alpine.platform
+    if interpreter.running().platform.name == "linux-x86_64":
+        named = Platform.parse("linux-x86_64")
+        assert detect(gpus=(PASCAL,), platform=named).platform == alpine.platform, "it is this one"
 
 
 def test_the_c_library_of_another_platform_is_not_judged_unless_told() -> None:

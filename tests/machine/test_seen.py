@@ -319,9 +319,9 @@ def test_every_node_that_a_gpu_needs_must_be_open_for_reading_and_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "dev").mkdir()
-    for name in ("nvidia0", "nvidia1", "nvidiactl", "sda"):
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "sda", "7"):
         (tmp_path / "dev" / name).touch()
-    closed = [("sda", os.R_OK)]
+    closed = [("sda", os.R_OK), ("7", os.R_OK)]
     monkeypatch.setattr(os, "access", lambda path, mode: not any(path.endswith(n) and mode & m for n, m in closed))
     world = World(str(tmp_path), {}, "/", "linux")
 

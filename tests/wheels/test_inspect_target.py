@@ -90,7 +90,7 @@ def test_a_name_for_another_machine_is_looked_up_and_read_by_its_hash(monkeypatc
         (ReadOptions(python="/p/python", platform="linux-s390x"), None), (ReadOptions(python="3.12", here=here), None),
     ):  # fmt: skip
         asked.clear()
-        inspect_target.read_target("pkg", how._replace(elsewhere=read))
+        assert inspect_target.read_target("pkg", how._replace(elsewhere=read)).target == "pkg"
         assert asked == [*filter(None, [python]), f"https://host.example/pkg-1.0-py3-none-any.whl#sha256={digest}"]
 
 

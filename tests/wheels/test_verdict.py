@@ -14,7 +14,7 @@ from torchpick.model.build import COMPILES, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN,
 from torchpick.model.machine import Driver
 from torchpick.wheels import librarycode
 from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict, is_counted, judge_package, judge_reading
-from torchpick.wheels.librarycode import Library
+from torchpick.wheels.librarycode import CodeContents, Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
 
 
@@ -67,6 +67,7 @@ def test_a_library_fails_where_fewer_than_one_module_in_ten_loads(without: int, 
 def test_a_library_per_cuda_is_judged_by_the_one_that_is_loaded() -> None:
     """As in bitsandbytes 0.50.2: Pascal only in the libraries up to CUDA 12.6."""
     found = reading(
+        of((1, "sm_60 sm_75"), path="b/alone_cuda118.so"),
         of((1, "sm_60 sm_75"), path="b/libbitsandbytes_cuda126.so"),
         of((1, "sm_75 sm_120"), path="b/libbitsandbytes_cuda128.so"),
         of((1, "sm_75 sm_120"), path="b/libbitsandbytes_cuda132.so"),
@@ -126,10 +127,11 @@ def test_a_library_for_one_generation_alone_is_not_meant_for_the_others() -> Non
 
 def test_copies_of_nvidia_s_libraries_do_not_count_beside_a_package_s_own() -> None:
     own, copy = of((3, "sm_80 sm_90"), path="a/_C.so"), of((1, "sm_50"), path="a.libs/libnvjpeg.8dd2b5e6.so.12")
-    verdict = judge_reading(reading(own, copy), GpuCodeFit(Arch.parse("sm_80")))
+    without = copy._replace(path="a.libs/libcudart.so.12", code=CodeContents())
+    verdict = judge_reading(reading(own, copy, without), GpuCodeFit(Arch.parse("sm_80")))
 
     assert (verdict.word, len(verdict.libraries)) == (RUNS, 1)
-    assert verdict.notes[0].startswith("not counted: libnvjpeg.8dd2b5e6.so.12")
+    assert verdict.notes[0].startswith("not counted: libnvjpeg.8dd2b5e6.so.12, which")
     assert judge_reading(reading(copy)._replace(name="audio"), GpuCodeFit(Arch.parse("sm_80"))).word == NO_CODE
     assert judge_reading(reading(copy)._replace(name="nvidia-nvjpeg"), GpuCodeFit(Arch.parse("sm_80"))).word == NOT
     assert word(reading(copy), "sm_80") == NOT
