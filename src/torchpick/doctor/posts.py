@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 _COLOUR = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r(?=\n|$)")
@@ -111,7 +111,7 @@ def plain(start: bytes, rewritten: Mapping[str, str]) -> str:
     text = "\n".join(message(line).decode("utf-8", "replace") for line in lines if len(line) <= _LONGEST_LINE)
     lower = text.lower()
     for form, other in rewritten.items():
-        if literal(form) in lower:
+        if all(part in lower for part in literals(form)):
             text = re.sub(f"(?im){form}", other, text)
     return text
 
@@ -121,12 +121,12 @@ _VAGUE = re.compile(rf"(?:\\u.{{4}}|\\.|\[\^?\]?[^\]]*\])(?:{_MANY})?|[^()\\}}]{
 _GROUP = re.compile(rf"\([^()]*\)(?:{_MANY})?")
 
 
-def literal(expression: str) -> str:
-    """The longest text that each match of an expression has, in small letters; empty where there is none.
+def literals(expression: str) -> Sequence[str]:
+    """The texts that each match of an expression has, in small letters.
 
     To make an expression ready takes a hundred times as long as to see that a text cannot match it.
     """
     rest, before = _VAGUE.sub("\0", expression), ""
     while rest != before:
         rest, before = _GROUP.sub("\0", rest), rest
-    return "" if "|" in rest else max(re.split(r"[\0.^$+()]", rest), key=len).lower()
+    return () if "|" in rest else [part for part in re.split(r"[\0.^$+()]", rest.lower()) if part]

@@ -120,7 +120,7 @@ def _expressions(fields: Fields, packages: str) -> dict[str, str]:
 
 def _likely(forms: str, lower: str) -> Iterator[str]:
     """Of these expressions, one a line, those that a text in small letters may have by its literal words."""
-    return (form for form in forms.split("\n") if posts.literal(form) in lower)
+    return (form for form in forms.split("\n") if all(part in lower for part in posts.literals(form)))
 
 
 # In ASCII's words: in `在Mac上` no letter of Mac is one of another word, and it takes half as long.
@@ -196,7 +196,7 @@ def package_of(texts: Sequence[str], words: Words) -> str | None:
 def question(text: str, words: Words) -> str | None:
     """What to ask about a text without an error, by its words."""
     lower = text.lower()
-    likely = (form for form in words["questions"] if "|" in form or posts.literal(form) in lower)
+    likely = (form for form in words["questions"] if "|" in form or all(map(lower.__contains__, posts.literals(form))))
     return next((words["questions"][form] for form in likely if re.search(_FLAGS + form, text)), None)
 
 
