@@ -177,6 +177,9 @@ def test_a_broken_cache_is_ignored_with_a_note(
     out, err = capsys.readouterr()
     assert "torch==2.14.1+cu126" in out
     assert "note: the cache is ignored because " in err
+    (tmp_path / "table" / "stable-windows-x86_64.json").write_text(text, "utf-8")
+    both = compat.Knowledge(os.environ).table(["linux-x86_64", "windows-x86_64"])
+    assert [note.code for note in both.notes] == ["CACHE_IGNORED"]  # once
     assert "run `torchpick refresh` to rewrite it" in err
 
 

@@ -33,7 +33,7 @@ def test_a_name_belongs_to_products_of_its_line_alone() -> None:
             {
                 "capabilities": ["6.1", "7.5"],
                 "full": {"geforcex": "6.1", "quadroy": "7.5 ?"},
-                "core": {"x": "g6.1 w7.5", "z": "g6.1 d6.1"},
+                "core": {"x": "g6.1 w7.5", "z": "g6.1 d6.1", "v": "g6.1 w7.5 d8.0 j8.7 n9.0"},
                 "products": ["GeForce X", "Quadro Y"],
                 "product_capabilities": ["6.1", "7.5 ?"],
                 "sold_most": {"x": "6.1"},
@@ -48,6 +48,15 @@ def test_a_name_belongs_to_products_of_its_line_alone() -> None:
     assert {name: names.capabilities_of(name) for name in ("geforcex", "quadrox", "gtsx", "x", "teslax", "rtxz")} == {
         "geforcex": {"6.1"}, "quadrox": {"7.5"}, "gtsx": {"6.1"}, "x": {"6.1", "7.5"}, "teslax": set(), "rtxz": {"6.1"},
     }  # fmt: skip
+    # GeForces, workstation cards, those for data centers, Jetsons; the last is that of a product without a brand.
+    lines = {
+        "geforce": "6.1", "gt": "6.1", "gts": "6.1 9.0", "gtx": "6.1 9.0", "rtx": "6.1 7.5 9.0", "quadro": "7.5 9.0",
+        "tesla": "8.0 9.0", "grid": "8.0 9.0", "dgx": "8.0 9.0", "hgx": "8.0 9.0", "jetson": "8.7 9.0",
+        "drive": "8.7 9.0", "igx": "8.7 9.0", "geforcegtx": "6.1", "teslartx": "9.0", "": "6.1 7.5 8.0 8.7 9.0",
+    }  # fmt: skip
+    assert {line: names.capabilities_of(f"{line}v") for line in lines} == {
+        line: set(capabilities.split()) for line, capabilities in lines.items()
+    }
     assert names.written("Quadro Y") is None
     z = names.written("NVIDIA Z-arm")
     assert z is None
