@@ -101,6 +101,7 @@ def test_a_gpu_that_does_not_answer_is_a_value_too(tmp_path: Path, monkeypatch: 
         with pytest.raises(torchpick.DetectionError, match="updated") as caught:
             answer.require()
         assert (caught.value.hint, caught.value.machine) == ("reboot", SILENT)
+    assert (torchpick.pick().refusal, torchpick.plan("vllm").hints) == (("updated", "reboot"), ("reboot",))
     assert (torchpick.pick().to_dict()["status"], torchpick.plan().to_dict()["exit"]) == ("no_answer", 4)
     assert (inspection.ok, inspection.verdicts, inspection.trouble) == (False, (), SILENT.trouble)
 

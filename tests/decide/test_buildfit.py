@@ -323,7 +323,7 @@ def test_a_pick_carries_its_notes(one: Build, where: Machine, codes: list[str]) 
     assert sorted({note.code for note in notes}) == codes
 
 
-@pytest.mark.parametrize(("channel", "said"), [("stable", True), ("nightly", False)])
+@pytest.mark.parametrize(("channel", "said"), [("stable", True), ("test", True), ("nightly", False)])
 def test_the_channel_of_development_builds_is_named_where_it_was_not_asked(channel: str, *, said: bool) -> None:
     pick = answer(machine("sm_80"), build(), wish=Wish(torch="==2.16.0.dev20261007", channel=channel))
 

@@ -18,7 +18,9 @@ from torchpick.model.address import WHEEL_HOST
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.pick import Wish
+from torchpick.model.machine import Machine, Platform, Python
+from torchpick.model.pick import Request, Wish
+from torchpick.run import start_run
 
 LINUX = "linux-x86_64"
 
@@ -148,6 +150,22 @@ def test_what_the_server_no_longer_lists_is_left_out_but_for_what_it_never_liste
     assert first in there
     assert others
     assert there.keys().isdisjoint(others)
+
+
+def test_what_flags_and_variables_say_of_a_run(tmp_path: Path) -> None:
+    pairs = ((False, ""), (True, ""), (False, "1"))
+    offline = [start_run(Request(offline=flag), {"TORCHPICK_OFFLINE": word}).offline for flag, word in pairs]
+    given = [start_run(Request(gpus=("x",) if flag else None), {"TORCHPICK_GPU": word}) for flag, word in pairs]
+    assert offline == [run.has_given_gpus for run in given] == [False, True, True]
+    assert start_run(Request(machine=("m",)), {}).has_given_gpus
+
+    here = (Machine(Platform.parse(LINUX), Python("3.12")),)
+    found(tmp_path, {**file(f"index/default-{LINUX}"), "date": "2027-01-01"}, "default")
+    environ = {**os.environ, "TORCHPICK_CACHE_DIR": str(tmp_path), "PIP_INDEX_URL": OWN}
+    days = [start_run(Request(backends=names), environ).read_table(here).date for names in ((), ("default",))]
+    assert days == ["2026-11-22", "2027-01-01"]
+    with pytest.raises(TorchpickError, match="nothing is known of the nightly channel yet"):
+        start_run(Request(channel="nightly"), environ).read_table(here)
 
 
 def test_a_file_of_the_table_may_have_sixteen_megabytes_and_no_more(tmp_path: Path) -> None:
