@@ -18,7 +18,9 @@ import torchpick
 from tests import library_sample
 from tests.doctor.homes import Home
 from tests.wheels import making
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import DEPENDENCIES
+from torchpick.install import asking, handover
 from torchpick.run import Run
 
 
@@ -67,6 +69,8 @@ def test_where_nothing_runs_that_is_a_value_and_the_error_of_requiring_it_carrie
             ask()
         assert (caught.value.pick, caught.value.exit_status) == (pick, 3)
         assert caught.value.hint
+    refusal = torchpick.pick(gpus=["gfx1032"], torch="==2.9.1", python="3.12", platform="linux-x86_64").refusal
+    assert "HSA_OVERRIDE_GFX_VERSION=10.3.0" in str(refusal)  # by the rules of the table
     assert [group.verdict.build.version for group in caught.value.pick.plan] == ["2.15.0+cu132", "2.14.1+cu126"]
 
 
@@ -77,10 +81,12 @@ def test_a_fleet_with_a_machine_on_which_nothing_runs_has_its_groups_and_is_not_
         for gpu, driver in (("sm_86", "580.95.05"), ("sm_120", "535.183.01"))
     ]
 
-    alone, both = torchpick.fleet(machines[:1]), torchpick.fleet(machines)
+    alone, both = torchpick.fleet(machines[:1]), torchpick.fleet([*machines, SILENT])
 
     assert (alone.ok, alone.require()) == (True, alone)
-    assert (both.ok, [left.code for left in both.left_out], len(both.groups)) == (False, ["NO_BUILD"], 1)
+    assert (both.ok, [left.code for left in both.left_out], len(both.groups)) == (
+        False, ["DRIVER_MISMATCH", "NO_BUILD"], 1,
+    )  # fmt: skip
     with pytest.raises(torchpick.NoBuildError, match="no build runs on"):
         both.require()
 
@@ -104,6 +110,24 @@ def test_a_gpu_that_does_not_answer_is_a_value_too(tmp_path: Path, monkeypatch: 
     assert (torchpick.pick().refusal, torchpick.plan("vllm").hints) == (("updated", "reboot"), ("reboot",))
     assert (torchpick.pick().to_dict()["status"], torchpick.plan().to_dict()["exit"]) == ("no_answer", 4)
     assert (inspection.ok, inspection.verdicts, inspection.trouble) == (False, (), SILENT.trouble)
+
+
+def test_each_argument_of_a_plan_is_part_of_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    orders: list[asking.Order] = []
+
+    def plan(_run: Run, order: asking.Order) -> tuple[torchpick.Stack, None]:
+        orders.append(order)
+        return torchpick.Stack(SILENT, ()), None
+
+    monkeypatch.setattr(handover, "plan_environment", plan)
+    torchpick.plan(
+        "vllm", files=["r.txt"], constraints=["c.txt"], editables=["."], groups=["dev"], only_binary=["a"],
+        no_binary=["b"], pre=True, no_deps=True, allow_mixed=True, gpus=[], python="3.12", platform="linux-x86_64",
+    )  # fmt: skip
+
+    typed = RequirementArgs(("vllm",), ("r.txt",), ("c.txt",), (".",), ("dev",))
+    rules = asking.file_rules(("a",), ("b",), pre=True)
+    assert orders == [asking.Order(typed, no_deps=True, allow_mixed=True, passed_on=rules)]
 
 
 def nouns(value: object) -> Iterator[object]:
