@@ -30,4 +30,5 @@ def test_the_facts_of_a_machine_are_named_as_its_own_python_would() -> None:
     assert [arm[name] for name in names] == ["ARM64", "nt", "PyPy", "pypy", "3.11.0"]
     assert [mac[name] for name in names] == ["arm64", "posix", "CPython", "cpython", "3.12.0"]
     assert ("implementation_version" in arm, mac["implementation_version"]) == (False, "3.12.0")
+    assert marker_facts("3.12", platform="freebsd-x86_64")["sys_platform"] == "freebsd"
     assert (mac["sys_platform"], mac["platform_system"]) == ("darwin", "Darwin")

@@ -41,6 +41,7 @@ PER_CUDA = (LibraryCode("a.so", (Arch.parse("sm_80"),), cuda="12.8"),)
 @pytest.mark.parametrize(("facts", "cuda", "asked", "extra"), [
     ({}, "12.8", (), "cuda12"), ({}, "13.0", (), "cu13"), ({}, "11.8", (), "all"), ({}, None, (), None),
     ({"requires": EXTRAS[3:]}, "13.0", (), "more"), ({"requires": ()}, "12.8", (), None),
+    ({"requires": ("a; extra == 'cuda12x'", *EXTRAS[3:])}, "12.8", (), None),
     ({"cuda": "12"}, "12.8", (), None), ({"cuda": "12.4"}, "13.0", (), "cu13"), ({"code": PER_CUDA}, "12.8", (), None),
     ({}, "12.8", ("cu13",), None), ({}, "12.8", ("all",), None), ({}, "12.8", ("docs",), "cuda12"),
 ])  # fmt: skip
