@@ -114,7 +114,7 @@ def test_a_version_that_cannot_be_installed_here_is_passed_over(
     assert (caught.value.stack, caught.value.hint) == (alone, alone.hints[0])
     assert older.require() is older
     whole = older._replace(download=(5, ("ext",))).to_dict()
-    assert whole["stack"]["download"] == {"bytes": 5, "unknown": ["ext"]}  # type: ignore[index]
+    assert whole["stack"]["download"] == {"bytes": 5, "unknown": ("ext",)}  # type: ignore[index]
     assert older.version("ext") == "1"
 
 
