@@ -33,6 +33,21 @@ def test_without_the_uv_that_was_asked_for_what_to_do_is_said() -> None:
         choose_installer("uv", WITH_PIP, None, UserSettings())
 
 
+OWN, HOST = "https://own.example/simple", "https://download.pytorch.org/whl/cu126"
+
+
+@pytest.mark.parametrize(
+    ("index", "of_folder", "name"),
+    [([OWN], False, "uv"), ([OWN], True, "pip"), ([HOST], False, "pip"), ([HOST, OWN], False, "uv")],
+)
+def test_an_index_of_ones_own_that_uv_knows_chooses_it_but_for_one_of_this_folder(
+    index: list[str], of_folder: bool, name: str
+) -> None:
+    settings = UserSettings(uv_files=(("uv.toml", {"extra-index-url": index}),), of_folder=("uv.toml",) * of_folder)
+
+    assert choose_installer("auto", WITH_PIP, UV, settings).name == name
+
+
 @pytest.mark.parametrize(("pip", "oldest", "name"), [("22.3", (25, 3), "uv"), ("22.3", (22, 2), "pip")])
 def test_a_pip_that_is_too_old_for_the_work_gives_way_to_uv(pip: str, oldest: tuple[int, int], name: str) -> None:
     target = TARGET._replace(installed={"pip": pip})

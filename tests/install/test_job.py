@@ -10,8 +10,8 @@ import pytest
 import torchpick
 from tests.install.jobs import PICK, TARGET, job
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.install.installers import UvInstaller, resolution_options
-from torchpick.install.job import Job
+from torchpick.install.installers import PipInstaller, UvInstaller, resolution_options
+from torchpick.install.job import Job, constraints_file, job_notes
 from torchpick.model.build import VendorIndex
 
 PLAIN = torchpick.pick(
@@ -35,7 +35,30 @@ def test_of_the_very_version_another_build_is_installed_again_where_no_label_tel
     assert again(pins["torch"], pins["torchvision"], "9.9") == ["torch"]
     assert again(f"{pins['torch']}+cpu", f"{pins['torchvision']}+cpu") == ["torch", "torchvision"]
     assert again("2.0.0", "0.15.0") == []
+    other = there(BOTH, {"torch": f"{pins['torch']}+cpu"}, pick=PLAIN)
+    assert "--force-reinstall" in PipInstaller(("pip",), "26.0").command(other).argv
+    assert not there(BOTH, {"torch": pins["torch"]}, pick=PLAIN, cuda_installed="9.9").keeps_installed("torch")
     assert there(BOTH, {"torch": "2.14.1+cu130"}).family_to_reinstall == []
+
+
+def test_what_is_there_stays_unless_it_is_asked_for_again_or_would_break() -> None:
+    here = there(installed={"torch": PICK.version, "torchvision": "0.20.0"})
+    again = ("--force-reinstall", "--reinstall", "--reinstall-package=torch", "--ignore-installed", "-I", "-v")
+    assert [here._replace(passed_on=(word,)).keeps_installed("torch") for word in again] == [False] * 5 + [True]
+
+    (torch,) = here.requirements.wanted
+    hashed = here._replace(requirements=here.requirements._replace(wanted=(torch._replace(hashed=True),)))
+    named = there(BOTH, {"torchvision": "0.20.0"})
+    assert [one.companions_to_move for one in (here, hashed, named)] == [["torchvision"], [], []]
+
+    placed = job(RequirementArgs(("torch @ https://own.example/torch-2.9.1-py3-none-any.whl",)))
+    assert [("torch==" in "".join(constraints_file(one).values())) for one in (here, placed)] == [True, False]
+
+    few = PICK._replace(verdicts=(PICK.verdicts[0]._replace(build=PICK.build._replace(companions={})),))
+    old = {"torch": "2.9.1", "torchaudio": "2.9.1"}
+    jobs = (there(None, old, pick=few), there(None, {**old, "torch": PICK.version}, pick=few))
+    jobs += (there(RequirementArgs(("mylib",)), old, pick=few),)
+    assert [[note.code for note in job_notes(one)] for one in jobs] == [["COMPANION_STAYS"], [], []]
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,13 @@ def test_another_torch_of_the_lock_comes_back_and_pin_keeps_this_one(app: Path) 
 
 
 def test_a_lock_without_torch_takes_it_out(app: Path) -> None:
-    (app / "uv.lock").write_text(lock(), "utf-8")
+    for head in (HEAD, HEAD + CONFLICTS):
+        (app / "uv.lock").write_text(lock(head=head), "utf-8")
 
-    assert undone(app) == (
-        "$APP/uv.lock has no torch, and the next `uv sync` takes 2.14.1+cu126 out: "
-        "`torchpick pin` and then `uv add torch` keep 2.14.1+cu126"
-    )
+        assert undone(app) == (
+            "$APP/uv.lock has no torch, and the next `uv sync` takes 2.14.1+cu126 out: "
+            "`torchpick pin` and then `uv add torch` keep 2.14.1+cu126"
+        )
 
 
 def test_of_the_torches_of_extras_plain_uv_takes_the_one_that_none_names(app: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.install.jobs import PICK, job
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.toolsettings import Setting
+from torchpick.errors import InstallerError, UsageError
 from torchpick.install.env import variables_of
 from torchpick.install.installers import PipInstaller, UvInstaller, uv_platform
 from torchpick.install.user_settings import UserSettings
@@ -69,11 +70,24 @@ def test_what_an_earlier_pick_wrote_is_hidden_by_a_blank_and_the_users_own_stays
 
 
 def test_pip_takes_pre_releases_where_development_builds_are_asked_for() -> None:
-    nightly = PICK._replace(wish=PICK.wish._replace(channel="nightly"))
+    picks = [PICK._replace(wish=PICK.wish._replace(channel=channel)) for channel in ("stable", "nightly", "test")]
 
-    argv = [PipInstaller(("pip",), "26.0").command(job(pick=pick)).argv for pick in (PICK, nightly)]
+    argv = [PipInstaller(("pip",), "26.0").command(job(pick=pick)).argv for pick in picks]
 
-    assert ["--pre" in words for words in argv] == [False, True]
+    assert ["--pre" in words for words in argv] == [False, True, True]
+
+
+def test_pip_is_asked_what_it_can_answer() -> None:
+    """An old one downloads every wheel for a lock; one that is only asked for torch's releases has no cooldown."""
+    old, asked = PipInstaller(("pip",), "25.2"), job(releases=">=2", for_lock=True)
+    assert (old.reporter(asked).unset, old.command(job()).unset) == (("PIP_UPLOADED_PRIOR_TO",), ())
+    with pytest.raises(InstallerError, match=r"the pip to lock with is 25\.2, and torchpick needs 25\.3"):
+        old.reporter(job(for_lock=True))
+    limits = Setting("constraint", ("https://own.example/c.txt",), "pip.conf")
+    remote = job(settings=UserSettings(pip={"constraint": limits}))
+    assert old.command(remote).set == {}
+    with pytest.raises(UsageError, match="is not on this computer"):
+        old.command(remote._replace(offline=True))
 
 
 @pytest.mark.parametrize(

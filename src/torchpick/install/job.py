@@ -127,8 +127,7 @@ class Job(NamedTuple):
     def may_have_sources(self) -> bool:
         """Whether a project's own `[tool.uv.sources]` may be read: they beat an address that is given."""
         local = any(
-            requested.editable or (requested.place and not requested.place.lower().endswith(".whl"))
-            for requested in self.requirements.wanted
+            requested.place and not requested.place.lower().endswith(".whl") for requested in self.requirements.wanted
         )
         return local or bool(self.requirements.opaque or self.requirements.given.groups)
 
