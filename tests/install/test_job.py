@@ -56,8 +56,8 @@ def test_what_is_there_stays_unless_it_is_asked_for_again_or_would_break() -> No
 
     few = PICK._replace(verdicts=(PICK.verdicts[0]._replace(build=PICK.build._replace(companions={})),))
     old = {"torch": "2.9.1", "torchaudio": "2.9.1"}
-    jobs = (there(None, old, pick=few), there(None, {**old, "torch": PICK.version}, pick=few))
-    jobs += (there(RequirementArgs(("mylib",)), old, pick=few),)
+    same = {**old, "torch": PICK.version}
+    jobs = [there(None, old, pick=few), there(None, same, pick=few), there(RequirementArgs(("mylib",)), old, pick=few)]
     assert [[note.code for note in job_notes(one)] for one in jobs] == [["COMPANION_STAYS"], [], []]
 
 
