@@ -173,17 +173,12 @@ _NVIDIA = re.compile(r"(?<!with an )\bNVIDIA\b|\bnvidia-smi\b|\bCUDA build|\bcu1
 _AMD = re.compile(r"\bAMD\b|\bROCm\b|\brocm\d|\bHIP\b|\bgfx\d")
 
 
-# A cure for one release of torch, and what there is only since torch 2.
-_WITH_RELEASE = re.compile(r"with (\d\.\d{1,2}\.\d): ")
+# What there is only since torch 2.
 _SINCE_TORCH_2 = re.compile(r"\bcu1[23]\d\b|\bCUDA 1[23]\b|\btorch 2\.\d|\bcuDNN 9|\b2\.\d{1,2}\.\d\b")
 
 
 def _is_elsewhere(cure: str, facts: Collection[str]) -> bool:
-    """Whether it is for another system, another release of torch, or another maker's GPUs than the text's."""
-    release = _WITH_RELEASE.match(cure)
-    is_of_other_torch = release is not None and f"torch {release[1]}" not in facts and "torch named" in facts
-    if is_of_other_torch or ("not CUDA_NOT_AVAILABLE" in facts and "with False" in cure):
-        return True
+    """Whether it is for another system, or another maker's GPUs, than the text's."""
     is_other = "nvidia" not in facts and not {"amd", "intel gpu"}.isdisjoint(facts)
     if is_other and _NVIDIA.search(cure) and not _AMD.search(cure):
         return True
