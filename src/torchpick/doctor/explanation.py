@@ -82,9 +82,6 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     values = {**values, "BACKEND": _label(said, run)} | {f"<{name}>": words for name, words in said.facts.items()}
     with_package = cache(lambda name: offers.with_package(name, said, request, run))
     facts = _facts(said, request, run)
-    if said.asked and said.python:
-        facts.discard("other python")  # the table knows better
-    facts |= offers.facts(said, run)
     lower = text.lower()
     facts |= {fact for row in known.values() for fact in row.spelt if fact[1:] in lower}
 
@@ -117,8 +114,6 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     machine = exam.subject.machine
     alone = alone._replace(machine=machine, notes=(*alone.notes, *_of_torch(said, exam)))
     facts |= _facts_of(exam) | {note.code for note in alone.notes}
-    if said.program is not None and exam.remedy is not None:
-        facts.add("own python")  # it stands in the command
     is_judged = isinstance(exam.subject, DescribedEnvironment) and (exam.findings or "TORCH_RUNS" in facts)
     if not (is_judged or machine.counted or asked.has_given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
@@ -280,17 +275,21 @@ def _facts(said: Situation, request: Request, run: Run) -> set[str]:
         facts.discard("macos")
     if vendors == {"nvidia"}:
         facts.discard("amd")
-    return facts | vendors
+    if said.asked and said.python:
+        facts.discard("other python")  # the table knows better
+    return facts | vendors | offers.facts(said, run)
 
 
 def _facts_of(exam: Examination) -> set[str]:
-    """What the examination adds: whether torch itself is to blame."""
+    """What the examination adds: whether torch itself is to blame, and the Python that the command names."""
     subject, torch = exam.subject, exam.subject.torch
-    if torch is None or not (subject.gpus or isinstance(subject, DescribedEnvironment)):
-        return set()
+    is_described = isinstance(subject, DescribedEnvironment)
+    own = {"own python"} if is_described and exam.remedy and subject.environment.python.executable else set()
+    if torch is None or not (subject.gpus or is_described):
+        return own
     if torch.backend == "cpu":
-        return {"cpu build"}
-    return {"torch runs"} if subject.gpus and torch.runs else set()
+        return {*own, "cpu build"}
+    return {*own, "torch runs"} if subject.gpus and torch.runs else own
 
 
 def _by_finding(
