@@ -108,18 +108,6 @@ def test_what_names_an_index_is_an_app(
     assert json.loads(run(capsys, "--json", *words)[1])["for"] == kind
 
 
-def test_a_file_of_requirements_gets_one_beside_it_once(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("requirements.in").write_text("torch<2.14\n", "utf-8")
-    words = ("--write", "requirements.in", "--backend", "cu126")
-
-    assert "torch==2.13.0+cu126 ;" in run(capsys, *words, "--dry-run")[1]
-    assert not Path("requirements-cu126.in").exists()
-    assert run(capsys, *words)[1] == "requirements-cu126.in\n"
-    assert run(capsys, *words)[1:] == ("", "note: requirements-cu126.in is up to date\n")
-    Path("pyproject.toml").write_text(f"{LIBRARY.replace('>=2.5', '<2.14')}[tool.pdm]\ndistribution = true\n", "utf-8")
-    assert "torch==2.13.0+cu126" in run(capsys, "--write", "pyproject.toml", *words[2:])[2]
-
-
 def test_line_ends_mode_and_links_survive(capsys: pytest.CaptureFixture[str]) -> None:
     real = Path("real.toml")
     real.write_bytes(LIBRARY.replace("\n", "\r\n").encode())

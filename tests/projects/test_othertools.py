@@ -49,6 +49,9 @@ def test_pip_tools_gets_a_file_of_its_own_without_a_path_of_this_machine(
     capsys: pytest.CaptureFixture[str], file: str
 ) -> None:
     text = "torch>=2.5\ntorchvision\n./lib\n"
+    assert run(file, text, "--backend", "cu126", "--dry-run") == 0
+    assert "torch==2.14.1+cu126 ;" in capsys.readouterr().out
+    assert not Path("requirements-cu126.in").exists()
     assert run(file, text, "--backend", "cu126") == 0
 
     assert capsys.readouterr().out == "requirements-cu126.in\n"
@@ -83,7 +86,7 @@ def test_whose_a_project_is(file: str, text: str, beside: str, tool: str) -> Non
     [
         ("pixi.toml", "[workspace]\n", 'torch = { version = "==2.14.1+cu126", index = "https://'),
         ("environment.yml", "name: app\n", "- torch==2.14.1+cu126"),
-        ("pyproject.toml", f"{PROJECT}[tool.pdm]\ndistribution = false\n", 'dependencies = ["torch==2.14.1+cu126"]'),
+        ("pyproject.toml", f"{PROJECT.replace('>=2.5', '<2.14')}[tool.pdm]\nx = 1\n", '["torch==2.13.0+cu126"]'),
         ("pyproject.toml", f"{PROJECT}[tool.pixi.workspace]\nplatforms = []\n", 'index = "https://'),
     ],
 )
