@@ -15,9 +15,9 @@ from torchpick.decide.demands import PackageDemand
 from torchpick.errors import NoBuildError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
-from torchpick.model.build import DEFAULT_INDEX, Build
+from torchpick.model.build import DEFAULT_INDEX, Build, Objection, Reason
 from torchpick.model.machine import Driver, Machine, Note
-from torchpick.model.package import Catalog
+from torchpick.model.package import Catalog, PackageObjection
 from torchpick.model.pick import Limit, Wish
 
 PLATFORM = "linux-x86_64"
@@ -42,6 +42,12 @@ def test_the_installed_torch_stays_where_it_runs(
     assert found.question == question
 
 
+def test_the_installed_torch_does_not_stay_where_another_is_asked_for() -> None:
+    found = answered(Question(Wish(torch="<2.9"), (), ("2.9.1+cu126", None, (Wish(),))))
+
+    assert found.pick.version.startswith("2.8.")
+
+
 def answered(question: Question) -> Answer:
     knowledge = Knowledge({})
     found = answers.answer(
@@ -59,13 +65,17 @@ def limits(*texts: str) -> tuple[Limit, ...]:
     return tuple(Limit(name, specifier, f"limits.txt line {line}") for line, (name, specifier) in rows)
 
 
+FAMILIES = (("nobodys", "vllm"), ("nobodys",))
+
+
 def test_what_was_not_judged_is_said_with_the_command_that_learns_it() -> None:
     given = answered(Question(Wish(), (PackageDemand("vllm"), PackageDemand("nobodys"))))
 
     found = answers.saying_unjudged(given, "torchpick plan vllm nobodys")
 
-    others = answers.with_family(given, given.environment, ("nobodys", "vllm", "torch")).pick.wish.others
-    assert others == (f"vllm=={given.environment.version('vllm')}", "nobodys")
+    others = [answers.with_family(given, given.environment, ("torch", *more)).pick.wish.others for more in FAMILIES]
+    assert others[1] == others[0][1:]
+    assert others[0] == (f"vllm=={given.environment.version('vllm')}", "nobodys")
     note = Note("NOT_JUDGED", "not judged: nobodys; `torchpick plan vllm nobodys` does")
     assert found.pick.notes == (*given.pick.notes, note)
     hint = "`torchpick plan vllm nobodys` also looks for versions that the table does not know"
@@ -73,6 +83,11 @@ def test_what_was_not_judged_is_said_with_the_command_that_learns_it() -> None:
     assert (given.unknown, answered(Question(Wish())).unknown) == ({"nobodys": ""}, {})
     assert given.taken == {"torch": given.pick.version, **given.judged}
     assert given.judged.keys() >= {"vllm"}
+    first, objection = given.environment.packages[0], PackageObjection("x", (), Objection(Reason.YANKED))
+    for changed in ({"packages": (first._replace(pinned=False),)}, {"objections": (objection,)}):
+        other = given._replace(stack=given.environment._replace(**changed))
+        assert (other.ok, bool(other.judged)) == (("packages" in changed), ("packages" not in changed))
+    assert not given._replace(pick=given.pick._replace(verdicts=())).ok
     assert given.judged.keys().isdisjoint({"torch", "torchvision", "torchaudio", "nobodys"})
 
 

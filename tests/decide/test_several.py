@@ -70,6 +70,12 @@ def test_machines_that_differ_in_what_decides_are_judged_apart() -> None:
     free = machine("sm_80")._replace(python=Python("3.12", free_threaded=True))
     old = machine("sm_80", glibc="2.17")
     places = fleet(machine("sm_80"), free, old, machine("sm_80", driver="525.60.13"))
+    linux = machine("sm_80", driver="526.98")
+    wsl = linux._replace(driver=Driver("526.98", os="windows"))
+    assert outlook(fleet(linux, wsl), build()).unserved == ((1, 0),)
+    other = linux._replace(gpus=(linux.gpus[0]._replace(index=3),))
+    both = several.pick((linux, other), table([build()]), Wish())
+    assert [fit.gpu for verdict in both.verdicts for fit in verdict.fits] == [0, 3]
     builds = (
         build(),
         build("2.9.0", "cu126")._replace(pythons=("cp312t",)),
