@@ -349,6 +349,7 @@ def test_a_file_may_be_called_as_an_engine_is(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     assert [sources.split_source(word) for word in ("slurm", "x")] == [("slurm", ""), ("", "x")]
     (tmp_path / "slurm").touch()
+    (tmp_path / "slurm:gpu").touch()
     assert [sources.split_source(word) for word in ("slurm", "slurm:gpu")] == [("", "slurm"), ("slurm", "gpu")]
 
 

@@ -63,7 +63,8 @@ LINES: dict[str, tuple[dict[str, Any], WheelRule]] = {
     "a library per CUDA": ({"code": PER_CUDA}, WheelRule(per_cuda=True, main=r"b/libbits_cuda\d+\.so")),
     "a main library": ({"code": [*LINE["code"], {"path": "pkg/_D.so", "sass": ["sm_90"], "ptx": []}]},
         WheelRule(main=r"pkg/_C\.so")),
-    "of two CUDAs the older": ({"needed": ["libcudart.so.13", "libcudart.so.12"]}, WheelRule(optional=True)),
+    "of two CUDAs the older": ({"needed": ["libcudart.so.13", "libcudart.so.12"]}, WheelRule(optional=True,
+        minor_fallback=">=1")),
     "what it does without": (
         {"code": [{"path": "a.libs/libnvjpeg.so.12", "sass": ["sm_80"], "ptx": []}, {"path": "a/mscclpp.so",
             "sass": ["sm_80"], "ptx": []},

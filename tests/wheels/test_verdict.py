@@ -61,6 +61,7 @@ def test_torch_is_judged_by_its_flags_and_what_fails_beside_them_is_told() -> No
 def test_a_library_fails_where_fewer_than_one_module_in_ten_loads(without: int, expected: str) -> None:
     assert word(reading(of((without, "sm_80 sm_90"), (2, "sm_75 sm_80 sm_90"))), "sm_75") == expected
     assert word(reading(of((20, "sm_90"), (1, "sm_80 sm_90"))), "sm_80") == RUNS, "half of the generations are not most"
+    assert word(reading(of((5, "sm_80"), (5, "sm_90"))), "sm_80") == RUNS, "where none is for most of them all count"
     assert word(reading(of((1, "sm_75 sm_80"), (1, "sm_75 compute_75"))), "sm_80") == RUNS, "by half of it"
 
 
