@@ -96,7 +96,8 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     )
     asked = run.with_request(request)
     is_described = said.torch and (asked.has_given_gpus or said.driver or said.driver_cuda or said.packages)
-    if "other program" in facts or not (is_described or any(match.signature.findings for match in matches)):
+    is_other = not facts.isdisjoint({"other program", "zluda"})  # whose GPU or torch is not what it seems
+    if is_other or not (is_described or any(match.signature.findings for match in matches)):
         return alone._replace(errors=explained())
     beside = tuple(name for name in ("torchvision", "torchaudio") if name in facts)
     try:

@@ -139,7 +139,8 @@ class Signature(NamedTuple):
         """
         package = values.get("PACKAGE")
         fits = [step for step in self.steps if step[0] <= {*facts} and step[1].isdisjoint(facts)]
-        every = [*(cure for *_, cure in sorted(fits, key=lambda step: not step[0])), *self.cures]
+        steps = (step for *_, step in sorted(fits, key=lambda step: not step[0]))
+        every = [*dict.fromkeys((*steps, *self.cures))]
         cures = [cure for cure in every if not _is_elsewhere(cure, facts)] or every
         planned = [cure for cure in cures if cure == "RELEASE" or ("`torchpick plan" in cure and "PACKAGE" in cure)]
         if package and planned and (answer := with_package(package)):
