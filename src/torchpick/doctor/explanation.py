@@ -37,6 +37,8 @@ _BY_TORCH = {
 # And of these those whose fix depends on the GPU.
 _OF_GPUS = _BY_TORCH - {"TORCH_MISSING"} | {"PACKAGE_NO_KERNELS"}
 _AROUND = {"wsl", "container", "image build"}
+# Where no torch is to be judged: it is not torch, or a CUDA build on an AMD GPU on purpose.
+_OTHERS = {"other program", "zluda"}
 
 
 class Explained(NamedTuple):
@@ -96,8 +98,7 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     )
     asked = run.with_request(request)
     is_described = said.torch and (asked.has_given_gpus or said.driver or said.driver_cuda or said.packages)
-    is_other = not facts.isdisjoint({"other program", "zluda"})  # whose GPU or torch is not what it seems
-    if is_other or not (is_described or any(match.signature.findings for match in matches)):
+    if facts & _OTHERS or not (is_described or any(match.signature.findings for match in matches)):
         return alone._replace(errors=explained())
     beside = tuple(name for name in ("torchvision", "torchaudio") if name in facts)
     try:
