@@ -126,6 +126,7 @@ def test_markers_and_extras_are_judged_for_the_given_machine(table: Table) -> No
 
     assert plan(table, facts, "app").requirements == ("app==1",)
     assert plan(table, facts, "app[gpu]").requirements == ("app[gpu]==1", "lib==1")
+    assert plan(table, facts, "app[gpu]", "app[all]").requirements == ("app[all,gpu]==1", "lib==1")
     assert plan(table, facts, "app[nosuch]").requirements == ("app[nosuch]==1",)  # pip and uv warn of it
     assert plan(table, facts, "app", where=machine(python="3.11")).requirements == ("app==1", "old==1")
 
@@ -303,8 +304,23 @@ def test_another_index_is_named_where_the_driver_carries_what_it_has(table: Tabl
     assert plan(table, facts, "ext", where=machine(driver="550.54.15")).hints[:2] == named[:2]
     both = {**facts, **known(package("an-old", "1.0", links_torch=True, cuda="12"))}
     assert plan(table, {**both, "ext": facts["ext"]}, "an-old", "ext").hints[:3] == named
+    older = package("ext", "0.9", "torch==1.0", links_torch=True, cuda="12")
+    rows = {**facts, "ext": facts["ext"]._replace(versions=(*facts["ext"].versions, older))}
+    said = plan(table, rows, "ext", "torch==2.10.0+cu128").hints
+    assert [hint for hint in said if "any.example" in hint] == [named[1]]  # of the newest that was passed over
     unknown = machine()._replace(driver=None)
     assert plan(table, {**both, "ext": facts["ext"]}, "an-old", "ext", where=unknown).hints[:3] == named
+
+
+def test_what_would_help_is_said_by_what_is_known_already(table: Table) -> None:
+    facts = known(package("ext", "2", "torch==1.0"), package("ext", "1", "torch", "nobody-read"))
+    facts["ext"] = facts["ext"]._replace(in_table=False, listed=True)
+    search = SearchFacts(machine(), table, Wish(), Catalog(facts, may_learn=True))
+
+    best = environments.best(search, demands.parse_demands(["ext==2"]))
+
+    assert not isinstance(best, Needs)
+    assert best[0].hints == ("without `==2` on ext: ext 1, torch 2.11.0+cu130",)
 
 
 def test_what_has_to_be_built_is_said_with_where_its_wheels_lie(table: Table) -> None:
