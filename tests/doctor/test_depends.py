@@ -105,6 +105,7 @@ def test_what_torch_requires_of_cuda_and_triton_is_held_against_what_is_there(
 ) -> None:
     # As in every torch, its own libraries link one another.
     home.torch(requires=[asked], more={"torch/lib/libtorch.so": linking(["libc10.so"])}).add(name, has)
+    home.add("other", "1.0", requires=[f"{name}==99"])  # what others require of it is pip's business
 
     found = examine(home, "sm_86").findings
 
@@ -191,6 +192,16 @@ def test_of_what_links_torch_the_libraries_that_torch_lacks_are_no_matter(home: 
     home.add("lone", "1.0", {"lone/_C.so": linking(["libcudart.so.12", "libcublas.so.12"])})
 
     assert [each for each in examine(home, "sm_86").findings if each.code == "CUDA_MAJOR_MIXED"] == []
+
+
+def test_a_companion_of_another_cuda_by_its_label_hides_no_other_package_of_it(home: Home) -> None:
+    other = linking(["libc10.so", "libcudart.so.13"])
+    home.torch().add("torchvision", "0.24.1+cu130", {"torchvision/_C.so": other})
+    home.add("unlabelled", "1.0", {"unlabelled/_C.so": other})
+
+    found = [each for each in examine(home, "sm_86", driver="580.95.05").findings if each.code == "CUDA_MAJOR_MIXED"]
+
+    assert [each.seen["package"] for each in found] == ["unlabelled 1.0"]
 
 
 def test_what_links_torch_is_not_held_against_one_that_is_not_there(home: Home) -> None:
