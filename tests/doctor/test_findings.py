@@ -275,7 +275,7 @@ CASES = (
     Case("LIBRARY_DROPPED_GPU", with_cudnn("9.11.0.98"), with_cudnn("9.10.2.21"), gpus=("sm_61",)),
     Case("LIBRARY_DROPPED_GPU", with_cudnn("9.11.0.98"), with_cudnn("9.11.0.98"), gpus=("sm_70",),
      miss_gpus=("sm_75",)),
-    Case("JIT_ONLY", ptx_only, ptx_only, gpus=("sm_120",), driver="595.58.03", miss_gpus=("sm_80",)),
+    Case("JIT_ONLY", ptx_only, ptx_only, gpus=("sm_80", "sm_120"), driver="595.58.03", miss_gpus=("sm_80",)),
     Case("PARTIAL_LIBRARY", linalg(making.module("sm_80", "sm_90")), linalg(making.module("sm_75", "sm_80")),
      gpus=("T4",)), Case("PARTIAL_LIBRARY", linalg(making.module("sm_80", "sm_90")), linalg(), gpus=("T4",)),
     Case("COMPANION_MISMATCH", with_companion("0.25.0+cu128", "torch (==2.10.0)"), with_companion("0.24.1+cu128",

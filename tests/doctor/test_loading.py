@@ -94,6 +94,8 @@ def test_what_torch_itself_misses_is_said_once() -> None:
     torch, other, own = ("a.so", "torch 2.9.1"), ("a.so", "vision 1"), ("libtorch_cuda.so", "flash 2")
 
     assert [(code, by_torch) for code, by_torch, _ in findings(torch, other)] == [("MISSING_LIBRARY", True)]
+    lone = ("b.so", "flash 2")
+    assert [code for code, _, _ in findings(torch, other, lone)] == ["MISSING_LIBRARY"] * 2
     assert findings(own)[0][2] == "install the release of flash that was built for this torch"
 
 
