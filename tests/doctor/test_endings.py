@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.doctor.homes import Home
 from tests.doctor.test_explanation import explained
 
 pytestmark = pytest.mark.process
+CASES = json.loads((Path(__file__).parent / "endings.json").read_text("utf-8"))
 
 TRACEBACK = "Traceback (most recent call last):"
 OWN = '  File "/home/me/train.py", line 3, in <module>'
@@ -20,35 +24,7 @@ def of(package: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("lines", "cause", "owner"),
-    [
-        ((OWN, of("made_up"), "ValueError: bad id 'x'"), "PACKAGE_RAISED", "made-up"),
-        ((OWN, of("made_up"), OF_TORCH, OF_PYTHON, "ValueError: bad id"), "PACKAGE_RAISED", "made-up"),
-        (
-            (OWN, r"File c:\env\Lib\site-packages\made_up\a.py:16, in f(x)", "ValueError: bad"),
-            "PACKAGE_RAISED",
-            "made-up",
-        ),
-        (("~/env/lib/python3.7/site-packages/made_up/a.py in f()", "", "ValueError: no"), "PACKAGE_RAISED", "made-up"),
-        ((OWN, of("cv2"), "NotImplementedError"), "PACKAGE_PLATFORM", "opencv-python"),
-        ((OWN, of("made_up"), "AttributeError: 'X' object has no attribute 'y'"), "PACKAGE_API", "made-up"),
-        ((OWN, of("a"), "ImportError: cannot import name 'x' from 'made_up.b'"), "PACKAGE_API", "made_up"),
-        ((OWN, of("typing"), "AttributeError: type object 'C' has no attribute '_r'"), "PACKAGE_BACKPORT", "typing"),
-        ((OWN, of("a"), "AttributeError: partially initialized module 'cv2' has no"), "PACKAGE_CIRCULAR", "cv2"),
-        ((OWN, "ModuleNotFoundError: No module named 'warp_x'"), "MODULE_ABSENT", "warp_x"),
-        ((OWN, "ModuleNotFoundError: No module named 'sklearn'"), "MODULE_ABSENT", "scikit-learn"),
-        ((of("made_up"), OWN, "ValueError: bad id 'x'"), "PROGRAM_RAISED", "me/train.py"),
-        (("x", "ERROR: Failed building wheel for made-up"), "PACKAGE_BUILD", "made-up"),
-        (("  × Failed to build `made-up==1.0`", "  ╰─▶ The build backend returned"), "PACKAGE_BUILD", "made-up"),
-        (
-            ('File "/tmp/pip-install-ab12/made-up/setup.py", line 3, in <module>', "ValueError: bad"),
-            "PACKAGE_BUILD",
-            "made-up",
-        ),
-        ((OWN, "ImportError: No module named torch"), "TORCH_ABSENT", "torch"),
-        (("/src/made_up/kernel.cu(12): error: no such type",), "SOURCE_REFUSED", "kernel.cu"),
-        (("/env/torch/include/ATen/Tensor.h:44:65: error: invalid",), "TORCH_HEADERS", "torch"),
-    ],
+    ("lines", "cause", "owner"), CASES["an_error_that_is_not_known_is_that_of_the_package_which_raised_it"]
 )
 def test_an_error_that_is_not_known_is_that_of_the_package_which_raised_it(
     lines: tuple[str, ...], cause: str, owner: str, home: Home
@@ -64,26 +40,7 @@ def test_an_error_that_is_not_known_is_that_of_the_package_which_raised_it(
     )
 
 
-@pytest.mark.parametrize(
-    ("lines", "asked"),
-    [
-        (
-            ("torch 2.6.0", TRACEBACK, OWN, OF_TORCH, "ValueError: bad"),
-            "which GPU is it?",
-        ),  # torch's, of what it was given
-        (
-            ("numpy is broken", TRACEBACK, OWN, of("made_up"), "ValueError: bad"),
-            "that of made-up, which is no part of torch",
-        ),
-        (("it names no such thing", "ValueError: bad"), "names neither torch"),
-        (("training with torch", "then the whole system shuts down"), "power supply"),
-        (("training with torch on two hosts freezes",), "py-spy dump"),
-        (("pip install torch is stuck at Installing build dependencies",), "`-v` shows it"),
-        (("pip freeze says torch 2.6.0",), "with which line"),
-        (("how do I freeze some of the layers in torch?",), "with which line"),
-        (("torch fails: ![image](https://x/y.png)",), "paste its last lines"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "asked"), CASES["what_is_asked_fits_the_text_and_is_not_in_it"])
 def test_what_is_asked_fits_the_text_and_is_not_in_it(lines: tuple[str, ...], asked: str, home: Home) -> None:
     found = explained(home, *lines)
 
@@ -121,46 +78,7 @@ def test_an_error_in_the_title_is_that_of_a_text_without_a_log(title: str, cause
 NO_GPU = "why is torch.cuda.is_available() False?"
 
 
-@pytest.mark.parametrize(
-    ("lines", "cause"),
-    [
-        (("CMake Error at x.cmake:219", "nvcc fatal : Unsupported gpu architecture 'compute_71'"), "NVCC_ARCH_LIST"),
-        (("nvcc fatal : Unsupported gpu architecture 'compute_86'",), "NVCC_ARCH"),
-        (('OSError: [WinError 127] not there. Error loading "c:\\torch\\lib\\x.dll"',), "DLL_CLASH"),
-        (('OSError: [WinError 126] not there. Error loading "c:\\torch\\lib\\x.dll"',), "WINERROR"),
-        (("cublas runtime error : the GPU program failed to execute", "it works for fp32"), "LIBRARY_AT_SIZE"),
-        (("cublas runtime error : the GPU program failed to execute",), "CUBLAS_ARCH_MISMATCH"),
-        (("an illegal memory access was encountered", "it works on gpu 0 but not on gpu 1"), "ONE_CARD_FAILS"),
-        (("an illegal memory access was encountered",), "ILLEGAL_ACCESS"),
-        (("ggml_cuda: no kernel image is available for execution",), "PROGRAM_NO_KERNELS"),
-        (("No module named 'setuptools'", "`import setuptools` does not fail"), "MODULE_ELSEWHERE"),
-        (
-            (
-                "these package versions have conflicting dependencies",
-                "syft 1.0 depends on torch==1.4",
-                "syft 1.1 depends on torch==1.5",
-            ),
-            "ONE_PACKAGE_CONFLICT",
-        ),
-        (
-            (
-                "these package versions have conflicting dependencies",
-                "syft 1.0 depends on torch==1.4",
-                "vllm 1.1 depends on torch==1.5",
-            ),
-            "RESOLVE_CONFLICT",
-        ),
-        (("[TensorRT] ERROR: CUDNN_STATUS_MAPPING_ERROR in execute",), "TENSORRT_RUNS"),
-        (("CUDNN_STATUS_MAPPING_ERROR",), "CUDNN_FAILED"),
-        (
-            ("No matching distribution found", "satisfies the requirement cupy-cuda==6.0 (from versions: none)"),
-            "VARIABLE_LEFT",
-        ),
-        (("in docker, on a TPU", "RuntimeError: no topology", "Is CUDA available: False"), "OTHER_ACCELERATOR"),
-        (("on WSL with an RX 7900 XTX", "rocminfo works", NO_GPU), "AMD_ON_WSL"),
-        (("on an RX 7900 XTX", NO_GPU), "AMD_GPU"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "cause"), CASES["the_rest_of_the_text_says_which_of_several_causes_it_is"])
 def test_the_rest_of_the_text_says_which_of_several_causes_it_is(
     lines: tuple[str, ...], cause: str, home: Home
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,7 @@ from torchpick.model.pick import Request
 from torchpick.run import Run, start_run
 
 pytestmark = pytest.mark.process
+CASES = json.loads((Path(__file__).parent / "explanation.json").read_text("utf-8"))
 
 KERNELS = "CUDA error: no kernel image is available for execution on the device"
 DRIVER = "The NVIDIA driver on your system is too old (found version 12020)"
@@ -224,28 +227,7 @@ def test_of_a_package_that_nobody_names_no_name_stands_in_what_is_to_be_done(hom
     assert installs == "install the extension's release for this torch, or the torch that it names"
 
 
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        (
-            ("flash_attn_2_cuda.so: undefined symbol: _ZN3c10", "torch 2.8.0", "Python 3.12"),
-            ("source alone; `pip install --no-build-isolation flash-attn` compiles it",),
-        ),
-        (
-            ('  File "/x/site-packages/xformers/ops.py", line 1, in f', "    run()", f"RuntimeError: {KERNELS}",
-             "torch 2.7.1+cu128", "Python 3.12", "RTX 5090, driver 570.86"),
-            ("xformers 0.0.31.post1 goes with torch 2.7.1+cu128", "--gpu 'RTX 5090' --driver 570.86"),
-        ),
-        (
-            ("ImportError: libcudart.so.13: cannot open shared object file", "vllm 0.21.0", "torch 2.11.0+cu126"),
-            ("links CUDA 13, and torch 2.1", "goes with torch 2.11.0+cu130"),
-        ),
-        (
-            ("ERROR: Failed building wheel for flash-attn", "torch 2.5.1+cu124", "Python 3.11", "GTX 1080 Ti"),
-            ("holds no code for GTX 1080 Ti (sm_61)", "runs on older GPUs"),
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "says"), CASES["the_release_of_a_package_is_that_of_the_one_search"])
 def test_the_release_of_a_package_is_that_of_the_one_search(
     lines: tuple[str, ...], says: tuple[str, ...], home: Home
 ) -> None:
@@ -255,22 +237,7 @@ def test_the_release_of_a_package_is_that_of_the_one_search(
     assert [words for words in says if words not in done] == [], done
 
 
-@pytest.mark.parametrize(
-    ("lines", "cause"),
-    [
-        (("ERROR: Failed building wheel for x", "Getting requirements to build wheel", "flash-attn", "AssertionError: "
-          "torch is needed to build ops"), "BUILD_ISOLATED"),
-        (("docker run --gpus all app", "torch.cuda.is_available() False"), "CUDA_NOT_AVAILABLE"),
-        (("docker run app", "torch.cuda.is_available() False"), "GPU_NOT_PASSED_IN"),
-        (("FROM python:3.12", "RUN pip install torch", "deployed: torch.cuda.is_available() False"),
-         "CUDA_NOT_AVAILABLE"),
-        (("doesn't have a wheel for the current platform", "FROM python:3.12-alpine"), "MUSL"),
-        (("doesn't have a wheel for the current platform", "torch", "cpython-3.11-windows-x86"), "PYTHON_32_BIT"),
-        (("doesn't have a wheel for the current platform", "torch", "marker = \"sys_platform == 'darwin'\""),
-         "NO_WHEEL_HERE"),
-        (("torch.cuda.is_available() False, conda", "Intel(R) UHD Graphics 630"), "INTEL_GPU"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "cause"), CASES["the_words_around_a_line_that_fits_many_causes_decide"])
 def test_the_words_around_a_line_that_fits_many_causes_decide(lines: tuple[str, ...], cause: str, home: Home) -> None:
     assert explained(home, *lines).errors[0].cause.id == cause
 
@@ -315,23 +282,7 @@ def test_a_torch_without_a_label_is_not_for_cuda_where_another_backend_is_named(
 
 
 @pytest.mark.parametrize(
-    ("text", "there", "gone"),
-    [
-        ("RX 7900 XTX\nCUDA error: unspecified launch failure", "AMD_SERIALIZE_KERNEL=3", "compute-sanitizer"),
-        ("RTX 4090\nCUDA error: unspecified launch failure", "compute-sanitizer", "AMD_SERIALIZE_KERNEL"),
-        (
-            "torch 2.9.1+rocm6.4, MI300X\nCUDA Setup failed despite GPU being available",
-            "newer bitsandbytes",
-            "CUDA build",
-        ),
-        ("on Ubuntu\nNo module named 'triton'", "torch again", "triton-windows"),
-        ("Ubuntu, triton: Failed to find C compiler. Please specify via CC", "build-essential", "triton-windows"),
-        ("RX 9070\nNo matching distribution found for torch==2.9.1+rocm9.9", "torchpick list", "cu130`"),
-        ("No matching distribution found for torch==2.9.1+cu128", "whl/cu128`", "cu130`"),
-        ("No matching distribution found for torch==2.10.0.dev20250101+cu128", "nightly/cu128`", "cu130`"),
-        ("RX 9070\nNo matching distribution found for torch==2.10.0.dev20250101", "torchpick list", "cu130`"),
-        ("torch 2.9.1+rocm6.4\nflash_attn: libcudart.so.12: cannot open shared object file", "AMD GPUs", "NVIDIA GPU"),
-    ],
+    ("text", "there", "gone"), CASES["what_is_to_be_done_is_for_the_backend_and_the_system_of_the_text"]
 )
 def test_what_is_to_be_done_is_for_the_backend_and_the_system_of_the_text(
     text: str, there: str, gone: str, home: Home
@@ -470,22 +421,7 @@ def test_without_a_driver_there_is_a_command_for_each_range_of_drivers(home: Hom
 CONFLICT = "ERROR: pip's dependency resolver does not currently take into account all the packages that are installed."
 
 
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        (
-            ("vllm 0.6.3 requires torch==2.4.0, but you have torch 2.2.0", "tensordict 0.5.0 requires torch>=2.4.0"),
-            "vllm 0.6.3 requires torch==2.4.0, tensordict 0.5.0 requires torch>=2.4.0: "
-            "`torchpick install torch==2.4.0 torchvision torchaudio` installs that one",
-        ),
-        (
-            ("vllm 0.6.3 depends on torch==2.4.0", "awq 0.2 depends on torch==2.3.1"),
-            "vllm 0.6.3 requires torch==2.4.0, awq 0.2 requires torch==2.3.1: no torch is all of these, "
-            "so install other releases of them, or each into its own environment",
-        ),
-        (("vllm 0.6.3 requires torch>=2.4.0, but you have torch 2.2.0",), "torchvision and torchaudio belong to one"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "says"), CASES["a_conflict_is_answered_by_the_torch_that_is_required"])
 def test_a_conflict_is_answered_by_the_torch_that_is_required(lines: tuple[str, ...], says: str, home: Home) -> None:
     error = explained(home, CONFLICT, *lines).errors[0]
 
@@ -539,39 +475,7 @@ def test_what_fits_the_text_is_first_and_what_it_rules_out_is_left_out(
     assert not any(cure.startswith(gone) for cure in cures)
 
 
-@pytest.mark.parametrize(
-    ("text", "cause", "cure"),
-    [
-        (
-            "torchvision 0.18.0 requires torch==2.3.0, but you have torch 2.2.1 which is incompatible.",
-            "RESOLVE_CONFLICT",
-            "torch 2.2.1 goes with torchvision 0.17.1, not 0.18.0: `torchpick install torch==2.2.1 torchvision` "
-            "installs them together",
-        ),
-        (
-            "Cannot install torch==2.2.2, torchvision==0.16.2 and torchvision==0.16.1 because these package versions "
-            "have conflicting dependencies.",
-            "RESOLVE_CONFLICT",
-            "torch 2.2.2 goes with torchvision 0.17.2, not 0.16.2: `torchpick install torch==2.2.2 torchvision` "
-            "installs them together",
-        ),
-        (
-            "windows 11, python 3.11\nERROR: No matching distribution found for torch==1.13.1",
-            "PYTHON_OTHER",
-            "torch 1.13.1 is there for cpu, cu116, cu117, and for Python 3.7 to 3.10, and the text's Python is 3.11",
-        ),
-        (
-            "torch 2.8.0+cu128\nImportError: libnvrtc.so.12: cannot open shared object file: No such file or directory",
-            "MISSING_OWN_LIBRARY",
-            "install torch again with its dependencies into one environment",
-        ),
-        (
-            "torch 2.9.1+cu130\nImportError: libnvrtc.so.12: cannot open shared object file: No such file or directory",
-            "MISSING_CUDART",
-            None,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "cause", "cure"), CASES["what_the_text_says_of_versions_is_in_its_answer"])
 def test_what_the_text_says_of_versions_is_in_its_answer(text: str, cause: str, cure: str | None, home: Home) -> None:
     error = explained(home, text).errors[0]
 
