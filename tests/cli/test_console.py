@@ -70,11 +70,12 @@ def test_an_installers_failure_names_it_with_its_status() -> None:
 def test_a_failed_command_prints_its_guard_and_its_error_or_its_json(capsys: pytest.CaptureFixture[str]) -> None:
     failure = DetectionError("it hangs", hint="reboot", code="DRIVER_HANGS", machine=MACHINE)
 
-    status = console.failed(failure, "url", ["--verbose", "--", "--json"], "https://nowhere.invalid")
-    out, err = capsys.readouterr()
-    assert (status, out) == (failure.exit_status, "https://nowhere.invalid\n")
-    assert "torchpick: platform: linux-x86_64, glibc 2.36" in err
-    assert err.endswith("error: it hangs\n\nhint: reboot\n")
+    for verbose in ("-v", "--verbose"):
+        status = console.failed(failure, "url", [verbose, "--", "--json"], "https://nowhere.invalid")
+        out, err = capsys.readouterr()
+        assert (status, out) == (failure.exit_status, "https://nowhere.invalid\n")
+        assert "torchpick: platform: linux-x86_64, glibc 2.36" in err
+        assert err.endswith("error: it hangs\n\nhint: reboot\n")
 
     assert console.failed(failure, "url", ["--json"], None) == failure.exit_status
     out, err = capsys.readouterr()

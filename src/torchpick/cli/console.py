@@ -164,9 +164,10 @@ def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: s
     """
     words = words[: words.index("--")] if "--" in words else words  # what follows is the installer's
     pick = failure.pick if isinstance(failure, NoBuildError) else None
-    if "--verbose" in words and pick is not None:
+    is_verbose, is_quiet = (not {*flags}.isdisjoint(words) for flags in (("-v", "--verbose"), ("-q", "--quiet")))
+    if is_verbose and pick is not None:
         tell_of(pick.machines, pick.considered)
-    elif "--verbose" in words and isinstance(failure, DetectionError) and failure.machine is not None:
+    elif is_verbose and isinstance(failure, DetectionError) and failure.machine is not None:
         tell_of((failure.machine,), ())
     if "--json" in words:
         print(error_json(failure, command))
@@ -174,7 +175,7 @@ def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: s
     if guard is not None:
         print(guard)
     error(failure)
-    if pick is not None and "--quiet" not in words:
+    if pick is not None and not is_quiet:
         tell_age(pick)
     return failure.exit_status
 
