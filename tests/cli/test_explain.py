@@ -80,7 +80,7 @@ def test_what_is_wrong_here_stands_first_then_what_an_install_changes(
         *(*here, "why", *of_all[:2], "means", "causes", "threads"), *memory,
     ]  # fmt: skip
     assert labels(text) == [*here, "do", "why", *of_all[:2]]
-    assert labels("CUDA out of memory") == memory[:4]
+    assert labels("CUDA out of memory")[:4] == memory[:4]
 
 
 def test_an_environment_that_cannot_be_looked_at_does_not_hide_the_meaning(
