@@ -343,6 +343,9 @@ def test_what_has_to_be_built_is_said_with_where_its_wheels_lie(table: Table) ->
         "ext 1 for linux-x86_64 was seen, and not read, at https://a.example: its pages; "
         "ext is another's name on an index"
     ]
+    ptx, source = package("ext", "1", code=(code("compute_80"),)), package("ext", "1", file=None)
+    codes = [note.code for note in plan(table, known(source, ptx), "ext", where=machine("sm_90")).notes]
+    assert "PACKAGE_UNREAD" not in codes  # PTX needs no compiler
 
 
 def test_an_extra_for_torch_s_cuda_is_taken_where_what_it_brings_fits(table: Table) -> None:

@@ -231,14 +231,14 @@ class SearchFacts:
                 yield package
 
     def _by_fit(self, packages: Iterable[Package]) -> Iterator[Package]:
-        """Of one version first what has machine code for the GPU, then what lies on an index of the user's.
+        """Of one version first what has machine code for the GPU, before PTX alone, and the default index's own.
 
         What is to be built comes last.
         """
 
         def order(package: Package) -> tuple[bool, bool, bool]:
             is_source = package.file is None and not package.place
-            return self.fit.word(package) == JIT, is_source, package.place != ""
+            return is_source, self.fit.word(package) == JIT, package.place != ""
 
         for files in grouped((package.version, package) for package in packages).values():
             yield from sorted(files, key=order)

@@ -163,17 +163,18 @@ def _bound(freed: Outlook, wish: Wish) -> tuple[Note, ...]:
 
 
 def _at_most(
-    limit: int, kinds: Sequence[GpuKind], weights: Sequence[int], plan: Sequence[Pin]
+    limit: int, kinds: Sequence[GpuKind], weights: Sequence[int], plan: tuple[Pin, ...]
 ) -> tuple[tuple[Pin, ...], bool]:
     """At most so many builds: the most machines supported, then the oldest torch among them as new as possible.
 
-    And whether none are better.
+    And whether none are better. Where the plan is as good, it stays: its toolkits too.
     """
     if limit == len(plan):
-        return tuple(plan), True
-    candidates = undominated(columns(kinds))
-    first = {pin: worth for pin, (_, worth, _) in candidates.items()}
-    second = {pin: worth for pin, (_, _, worth) in candidates.items()}
+        return plan, True
+    builds = columns(kinds)
+    candidates = undominated(builds)
+    first = {pin: worth for pin, (_, worth, _) in builds.items()}
+    second = {pin: worth for pin, (_, _, worth) in builds.items()}
     # Kinds that the same builds support count as one, with all their machines.
     merged: Counter[frozenset[Pin]] = Counter()
     for members, served in kinds:
@@ -183,11 +184,10 @@ def _at_most(
         gets = [([first[pin] for pin in chosen if pin in pins], weight) for pins, weight in merged.items()]
         count = sum(weight for worths, weight in gets if worths)
         oldest_first = sorted(max(worths) for worths, _ in gets if worths)
-        return count, oldest_first, -len(chosen), sorted(second[pin] for pin in chosen)
+        return count, oldest_first, -len(chosen), chosen == plan, sorted(second[pin] for pin in chosen)
 
     sets = (chosen for count in range(1, limit + 1) for chosen in combinations(candidates, count))
-    start = tuple(pin for pin in plan if pin in candidates)[:limit]
-    best = max(chain([start], islice(sets, MOST_TRIED)), key=value)
+    best = max(chain([plan[:limit]], islice(sets, MOST_TRIED)), key=value)
     return best, next(sets, None) is None
 
 

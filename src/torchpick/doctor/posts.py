@@ -117,7 +117,7 @@ def plain(start: bytes, rewritten: Mapping[str, str]) -> str:
 
 
 _MANY = r"(?:[?*+]|\{[^}]*\})\??"
-_VAGUE = re.compile(rf"(?:\\u.{{4}}|\\.|\[\^?\]?[^\]]*\])(?:{_MANY})?|[^()\\}}]{_MANY}")
+_VAGUE = re.compile(rf"(?:\\u.{{4}}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\])(?:{_MANY})?|[^()\\}}]{_MANY}")
 _GROUP = re.compile(rf"\([^()]*\)(?:{_MANY})?")
 
 
