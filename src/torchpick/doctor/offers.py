@@ -42,7 +42,8 @@ def values(said: Situation, line: str, package: str | None, request: Request, ru
         "SUPPORTED": cuda and f"the driver supports CUDA {cuda}: take a build for CUDA {major}, or a newer driver",
         "3.N": _python(said, run),
         "TOOLKIT": toolkit,
-        "pythonX-dev": said.python and f"python{said.python}-dev",
+        "TOOL-KIT": toolkit and toolkit.replace(".", "-"),
+        "pythonX-dev": f"python{said.python or 3}-dev",
         "g++-12": f"g++-{newest_gcc[1]}" if newest_gcc else "g++-12",
         "--python PYTHON": f"--python {said.python or _USUAL_PYTHON}",
     }
