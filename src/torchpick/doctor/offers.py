@@ -24,7 +24,9 @@ def values(said: Situation, line: str, package: str | None, request: Request, ru
     """The names, each with its value, None where that is not known; `package` is that of the line of the error."""
     newest_gcc = re.search(r"gcc versions? later than (\d{1,2})\b", line)
     pin, required = _required(said, run)
-    release = (said.torch or "").partition("+")[0] if builds_of(said.torch, said, run) else ""
+    builds = builds_of(said.torch, said, run)
+    release = (said.torch or "").partition("+")[0] if builds else ""
+    triton = next((build.libraries["triton"] for build in builds if "triton" in build.libraries), None)
     flags, cuda = _flags(request, run), said.driver_cuda
     major = (cuda or "").partition(".")[0]
     label = re.search(r"\+cu(\d\d)(\d)$", said.torch or "")
@@ -35,6 +37,7 @@ def values(said: Situation, line: str, package: str | None, request: Request, ru
         "PACKAGE": package and (package.lower() if package.isupper() else package),
         "INSTALLED": said.packages.get(normal(package or "")),
         "torch==X.Y.Z": "==".join(filter(None, ("torch", pin or release))),
+        "triton==X.Y.Z": triton and f"triton=={triton}",
         " --gpu NAME --driver VERSION": f" {flags}".rstrip(),
         "REQUIRED": required or _companions(said, flags, run),
         "PUBLISHED": _published(said, run),
@@ -74,7 +77,9 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
     # What is there stays where it can: torch and its CUDA, then torch, then the package.
     wishes = [(beside, label), (beside, "")] if label.startswith("cu") else [(beside, "")] if release else []
     why, source, hints = "", None, tuple[str, ...]()
-    for words, backend in (*wishes, ((own,), ""), ((project,), "")):
+    # Where others require a torch, no other one is brought along.
+    others = () if wishes and said.demands else (((own,), ""), ((project,), ""))
+    for words, backend in (*wishes, *others):
         if source is not None and words is not beside and "windows" not in (request.platform or said.platform or ""):
             break  # a compiler is there more often than not
         try:
@@ -145,6 +150,7 @@ def facts(said: Situation, run: Run) -> set[str]:
     follows = {
         "label alone": torch is not None and "+" in torch[2] and torch[2].partition("+")[0] in versions,
         "one package": _one_package(said) is not None,
+        "torch alone requires": {who.split(" ")[0] for who, _, _ in said.demands} == {"torch"},
         "conflict elsewhere": bool(required) and not any(map(_OF_TORCH.match, required)),
         "other python": _is_other_python(said.asked, said, run),
         "mac alone": said.is_of_a_mac,
@@ -192,6 +198,8 @@ def _disputed(said: Situation) -> str | None:
     if project is None:
         return None
     demands = [(who, spec) for who, of, spec in said.demands if of == project][:_MOST_DEMANDS]
+    if {who.split(" ")[0] for who, _ in demands} == {"torch"}:
+        return None  # releases of torch that want the same: the index lacks it
     who = ", ".join(f"{package} requires {project}{spec}" for package, spec in demands)
     pinning = next((package for package, _ in reversed(demands) if not package.startswith("torch ")), demands[-1][0])
     return f"{who}: another release of {pinning.split(' ')[0]}, or that one last, with `--no-deps`"
