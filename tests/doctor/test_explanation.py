@@ -52,15 +52,7 @@ OF_TORCH = (
 
 
 @pytest.mark.parametrize(
-    ("name", "arch", "lines", "command"),
-    [
-        ("NVIDIA GeForce RTX 5060 Ti", "sm_120", OF_TORCH, "torchpick install torch"),
-        ("NVIDIA GeForce RTX 5060 Ti", "sm_120", ("GPU 0: RTX 5060 Ti", KERNELS), "torchpick install torch"),
-        # Another GPU of the same generation, another generation, another system: that is another machine.
-        ("NVIDIA GeForce RTX 5090", "sm_120", OF_TORCH, None),
-        ("NVIDIA GeForce RTX 4090", "sm_89", OF_TORCH, None),
-        ("NVIDIA GeForce RTX 5060 Ti", "sm_120", ("on Windows 11:", *OF_TORCH), None),
-    ],
+    ("name", "arch", "lines", "command"), CASES["a_gpu_of_the_text_that_is_here_keeps_the_driver_that_is_here"]
 )
 def test_a_gpu_of_the_text_that_is_here_keeps_the_driver_that_is_here(
     name: str, arch: str, lines: tuple[str, ...], command: str | None, home: Home, monkeypatch: pytest.MonkeyPatch
@@ -83,15 +75,7 @@ def test_a_gpu_of_the_text_that_is_here_keeps_the_driver_that_is_here(
     assert (found.machine.driver == seen.driver) is is_here
 
 
-@pytest.mark.parametrize(
-    ("text", "gpu", "codes"),
-    [
-        ("Windows 11", "sm_90", ["MACHINE_OF_THE_TEXT"]),
-        ("Windows 11", "GB10", []),  # a GPU that no computer with Windows has
-        ("Driver Version: 550.54.14", "sm_90", ["MACHINE_OF_THE_TEXT"]),
-        ("Radeon RX 7900 XTX\nDriver Version: 550.54.14", "gfx1100", []),  # AMD's drivers count otherwise
-    ],
-)
+@pytest.mark.parametrize(("text", "gpu", "codes"), CASES["of_the_text_only_what_the_given_gpu_can_have_is_taken"])
 def test_of_the_text_only_what_the_given_gpu_can_have_is_taken(
     text: str, gpu: str, codes: list[str], home: Home
 ) -> None:
@@ -121,15 +105,7 @@ def test_a_refusal_for_the_driver_stands_under_the_error_of_the_text_and_beside_
 
 
 @pytest.mark.parametrize(
-    ("text", "gpu", "driver"),
-    [
-        ("ImportError: libcudart.so.12: cannot open shared object file", "RTX 4090", "580.95.05"),
-        ("import vllm:\nImportError: libcudart.so.13: cannot open shared object file", "RTX 4090", "570.124"),
-        ("flash_attn_2_cuda.so: undefined symbol: _ZN3c10", "a100", "580.95.05"),
-        ("vllm/_C.abi3.so: libtorch_cuda.so: cannot open shared object file", "a100", "580.95.05"),
-        ("FlashAttention only supports Ampere GPUs or newer", "T4", "580.95.05"),
-        ("Could not find the bitsandbytes CUDA binary", "GTX 1080 Ti", "580.95.05"),
-    ],
+    ("text", "gpu", "driver"), CASES["a_package_s_error_is_not_answered_by_installing_the_newest_torch"]
 )
 def test_a_package_s_error_is_not_answered_by_installing_the_newest_torch(
     text: str, gpu: str, driver: str, home: Home
@@ -179,19 +155,11 @@ def test_what_was_seen_of_the_machine_is_said(home: Home, monkeypatch: pytest.Mo
 LISTING = "Package Version\ntorch 2.8.0\ntorchvision 0.23.0"
 
 
-@pytest.mark.parametrize(
-    ("lines", "ids"),
-    [
-        # The default index's wheel of 2.8.0 is a CPU build for Windows, and for CUDA 12.8 on Linux.
-        ((LISTING, "RTX 4070, driver 580.95.05, Windows 11"), [("NOT_COMPILED_WITH_CUDA", ["CPU_ONLY_BUILD"])]),
-        ((LISTING, "GTX 1080 Ti, driver 580.95.05, Ubuntu"), [("NO_KERNEL_IMAGE", ["NO_KERNELS"])]),
-        (("torch 2.8.0 is installed, torchvision too", "RTX 4070, driver 580.95.05, Windows 11"), []),
-    ],
-)
+@pytest.mark.parametrize(("lines", "ids"), CASES["a_torch_of_a_listing_without_a_label_is_the_default_index_s"])
 def test_a_torch_of_a_listing_without_a_label_is_the_default_index_s(
-    lines: tuple[str, ...], ids: list[tuple[str, list[str]]], home: Home
+    lines: tuple[str, ...], ids: list[list[object]], home: Home
 ) -> None:
-    assert here(explained(home, *lines))[: len(ids) or None] == ids
+    assert [[*one] for one in here(explained(home, *lines))][: len(ids) or None] == ids
 
 
 def test_a_torch_that_cannot_run_is_said_beside_an_error_that_says_nothing_of_it(home: Home) -> None:
@@ -264,15 +232,7 @@ def test_a_capability_of_hip_chooses_no_build_of_cuda(home: Home) -> None:
     assert [finding.cure for error in found.errors for finding in error.findings if finding.cure] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "torch 2.9.1\nROCm version: 7.2\nRX 9070 XT on Ubuntu\nRuntimeError: No HIP GPUs are available",
-        "torch==2.9.1\ntorchvision==0.24.1\nHIP 6.4, MI300X\nRuntimeError: invalid device function",
-        "torch==2.9.1\ntorchvision==0.24.1 (+cpu)\nRTX 4070, driver 580.95.05\nTorch not compiled with CUDA enabled",
-        "PyTorch 2.0.1, an AMD card: RX 6800\nHIP error: invalid device function",
-    ],
-)
+@pytest.mark.parametrize("text", CASES["a_torch_without_a_label_is_not_for_cuda_where_another_backend_is_named"])
 def test_a_torch_without_a_label_is_not_for_cuda_where_another_backend_is_named(text: str, home: Home) -> None:
     errors = explained(home, text).errors
 
@@ -329,15 +289,7 @@ def test_an_error_of_cuda_in_a_text_that_speaks_of_a_mac_alone_is_of_another_mac
     assert found.machine.platform.os == "linux"
 
 
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        ("torch 2.9.1+cu126, driver 550.54.14: torch.cuda.is_available() False", "BUILD_FITS"),
-        ("torch 2.9.1+cu126: torch.cuda.is_available() False", "CUDA_NOT_AVAILABLE"),
-        ("RTX 3060, torch 2.9.1+cu126: torch.cuda.is_available() False", "BUILD_FITS"),
-        ("in WSL2, RTX 3060, torch 2.9.1+cu126: torch.cuda.is_available() False", "WSL_OR_CPU_BUILD"),
-    ],
-)
+@pytest.mark.parametrize(("text", "cause"), CASES["a_torch_that_fits_is_not_to_blame_where_no_gpu_is_seen"])
 def test_a_torch_that_fits_is_not_to_blame_where_no_gpu_is_seen(text: str, cause: str, home: Home) -> None:
     assert [error.cause.id for error in explained(home, text).errors] == [cause]
 
@@ -350,16 +302,7 @@ def test_of_a_release_without_a_label_it_is_said_where_none_of_its_builds_runs(h
     assert explained(home, "torch 2.5.1 on an RTX 3090, driver 575.57").errors == ()
 
 
-@pytest.mark.parametrize(
-    ("lines", "code", "says"),
-    [
-        (("torch 2.5.1+cu121", "torchvision 0.21.0+cu124"), "COMPANION_MISMATCH", "torchvision 0.20.1"),
-        (("torch 2.6.0+cu124", "xformers 0.0.29.post1"), "REQUIREMENT_UNMET", "torch==2.5.1"),
-        (("torch 2.1.2+cu118", "numpy 2.0.2"), "NUMPY_TOO_NEW", "NumPy 2"),
-        (("torch 2.6.0+cu124", "flash_attn 2.8.3"), None, ""),  # built for each torch: no wheel stands for all
-        (("torch 2.6.0+cu124", "xformers 0.0.29.post3", "torchvision 0.21.0+cu124"), None, ""),
-    ],
-)
+@pytest.mark.parametrize(("lines", "code", "says"), CASES["a_listing_without_an_error_is_judged_by_what_goes_together"])
 def test_a_listing_without_an_error_is_judged_by_what_goes_together(
     lines: tuple[str, ...], code: str | None, says: str, home: Home
 ) -> None:
@@ -389,15 +332,7 @@ def test_the_python_of_the_text_decides_which_release_there_is(home: Home) -> No
     assert "2.4.1" not in error.cause.cures[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "gpus"),
-    [
-        ("0 NVIDIA GeForce RTX 4090 Off\n1 NVIDIA GeForce GTX 1070 Off", ["sm_89", "sm_61"]),
-        ("GPU 0: Tesla T4 (UUID: GPU-1)\nGPU 1: Tesla T4 (UUID: GPU-2)", ["sm_75"]),
-        ("an RTX 3090 and a GTX 1080 Ti", ["sm_86", "sm_61"]),
-        ("an RTX 3090. My old GTX 1080 Ti had no such trouble", ["sm_86"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "gpus"), CASES["every_gpu_of_the_machine_counts"])
 def test_every_gpu_of_the_machine_counts(text: str, gpus: list[str], home: Home) -> None:
     found = explained(home, KERNELS, text)
 
@@ -456,15 +391,7 @@ def test_the_package_of_the_failing_line_is_named(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "first", "gone"),
-    [
-        ("flash_attn_2_cuda.so: undefined symbol: _ZN3c10", "which torch is it?", "no such step"),
-        ("torch 2.8.0+cu128\nflash_attn_2_cuda.so: undefined symbol: _ZN3c10", "", "which torch is it?"),
-        ("CUDA out of memory. A smaller batch size did not help", "a smaller input", "a smaller batch"),
-        ("CUDA out of memory", "a smaller batch", "a smaller input"),
-        ("--device=/dev/kfd\nUnable to open /dev/kfd: Permission denied", "the container's user", "load amdgpu"),
-        ("No space left on device, although there is plenty", "where the disk has room", "free space"),
-    ],
+    ("text", "first", "gone"), CASES["what_fits_the_text_is_first_and_what_it_rules_out_is_left_out"]
 )
 def test_what_fits_the_text_is_first_and_what_it_rules_out_is_left_out(
     text: str, first: str, gone: str, home: Home
@@ -491,19 +418,7 @@ def test_of_the_builds_that_a_torch_may_be_it_is_one_that_fails_so(home: Home) -
     assert "which is 1.10.1+cu113" in error.cause.cures[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        ("on my mac book: pip install flash-attn\nOSError: CUDA_HOME environment variable is not set.", "NOT_FOR_MAC"),
-        ("MacBook, torch==2.0.1, xformers==0.0.20\nModuleNotFoundError: No module named 'torch'", "NOT_FOR_MAC"),
-        (
-            "a slurm job: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver",
-            "NO_GPU_GIVEN",
-        ),
-        ('Intel(R) Xe Graphics\ncould not select device driver "" with capabilities: [[gpu]]', "INTEL_GPU"),
-        ("ComfyUI for ROCm\nRuntimeError: Found no NVIDIA driver on your system", "AMD_GPU"),
-    ],
-)
+@pytest.mark.parametrize(("text", "cause"), CASES["the_surroundings_that_the_text_names_decide"])
 def test_the_surroundings_that_the_text_names_decide(text: str, cause: str, home: Home) -> None:
     error = explained(home, text).errors[0]
 
@@ -517,15 +432,7 @@ def test_a_torch_that_the_text_names_is_not_installed_once_more(home: Home) -> N
 
 
 @pytest.mark.parametrize(
-    ("folder", "flags"),
-    [
-        (
-            "D:\\ComfyUI_windows_portable\\python_embeded\\Lib",
-            " torchvision --gpu sm_120 --python python_embeded/python.exe",
-        ),
-        ("C:\\stable-diffusion-webui-forge\\venv\\lib", " torchvision --gpu sm_120 --python venv"),
-        ("/home/me/work/.venv/lib/python3.12", " torchvision --gpu sm_120"),
-    ],
+    ("folder", "flags"), CASES["what_is_beside_torch_comes_along_into_the_environment_of_the_program"]
 )
 def test_what_is_beside_torch_comes_along_into_the_environment_of_the_program(
     folder: str, flags: str, home: Home
