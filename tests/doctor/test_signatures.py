@@ -98,7 +98,7 @@ PLACEHOLDERS = re.compile(r"\b(?:NAME|PACKAGE|VERSION|X\.Y\.Z|REQUIRED|PUBLISHED
 @pytest.mark.parametrize("system", ["linux", "windows", "macos", "", "amd", "nvidia"])
 @pytest.mark.parametrize("package", ["vllm", None])
 def test_nothing_is_left_to_fill_in_and_something_to_be_done(system: str, package: str | None) -> None:
-    unknown = dict.fromkeys(("REQUIRED", "PUBLISHED", "SUPPORTED", "BACKEND"))
+    unknown = dict.fromkeys(("REQUIRED", "PUBLISHED", "SUPPORTED", "BACKEND", "triton==X.Y.Z"))
     values = {"PACKAGE": package, "torch==X.Y.Z": "torch", " --gpu NAME --driver VERSION": "", **unknown}
     told = [row.about(values, {system}, lambda _: None) for row in KNOWN.values()]
 
