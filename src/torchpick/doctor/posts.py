@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from torchpick.model.versions import remembered
+
 _COLOUR = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r(?=\n|$)")
 # What stands before a message: a loader puts several of them, so each is taken off in turn. Every form begins at the
 # start of the line and is bounded, so no line is looked at twice.
@@ -121,6 +123,7 @@ _VAGUE = re.compile(rf"(?:\\u.{{4}}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\])(?:{_MANY})?|
 _GROUP = re.compile(rf"\([^()]*\)(?:{_MANY})?")
 
 
+@remembered
 def literals(expression: str) -> Sequence[str]:
     """The texts that each match of an expression has, in small letters.
 
