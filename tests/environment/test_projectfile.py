@@ -64,9 +64,10 @@ dev = ["pytest", { include-group = "all" }]
 [tool.uv]
 conflicts = [[{ group = "a" }, { group = "b" }], [{ package = "app", extra = "cpu" }, { extra = "cu126" }]]
 constraint-dependencies = ["torch==2.14.1+cu126"] # torchpick pin
+dev-dependencies = ["ruff"]
 [tool.uv.sources]
 member = [{ workspace = true, marker = "os_name == 'x'" }, { index = "a" }]
 torch = { index = "pytorch-cu126" }
 """
-    assert read_requirements(text) == ("vllm==0.19.1", "torch", "sphinx", "pytest")
+    assert read_requirements(text) == ("vllm==0.19.1", "torch", "sphinx", "pytest", "ruff")
     assert read_requirements("") == ()

@@ -196,7 +196,7 @@ def tunnel(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lo
         return Answer(302, b"", {"Location": "http://mirror.example/x"}) if path == "/down" else Answer(200, b"page")
 
     with Loopback({"mirror.example": site}, authority.tls).running() as running:
-        monkeypatch.setenv("https_proxy", running.url)
+        monkeypatch.setenv("all_proxy", running.url)
         monkeypatch.setenv("http_proxy", running.url)
         yield running
 
