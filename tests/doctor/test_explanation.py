@@ -358,7 +358,7 @@ CONFLICT = "ERROR: pip's dependency resolver does not currently take into accoun
 
 @pytest.mark.parametrize(("lines", "says"), CASES["a_conflict_is_answered_by_the_torch_that_is_required"])
 def test_a_conflict_is_answered_by_the_torch_that_is_required(lines: tuple[str, ...], says: str, home: Home) -> None:
-    error = explained(home, CONFLICT, *lines).errors[0]
+    error = explained(home, CONFLICT, "Python 3.11", *lines).errors[0]
 
     assert error.cause.id == "RESOLVE_CONFLICT"
     assert error.cause.cures[0].startswith(says)
