@@ -136,11 +136,12 @@ def _package_of(answer: Answer, words: tuple[str, ...], project: str, torch: str
         return (f"{project} for torch {answer.pick.version}: {why}; {how}" if torch else None), False
     kind = f" ({where.rpartition('.whl: ')[2]})" if ".whl: " in where else ""
     file = f": {package.index.partition('#')[0]}{kind}" if package.index.startswith("https://") and kind else ""
-    command = f"`{' '.join(('torchpick install', *words))}`"
+    goes = f"{project} {package.version} goes with torch {answer.pick.version}"
+    goes += f": `{' '.join(('torchpick install', *words))}`"
     if torch is None:
         kept = "to keep another torch name it, with its version (`pip show torch`), in the same command"
-        return f"{project} {package.version} goes with torch {answer.pick.version}: {command} takes both; {kept}", True
-    return f"{project} {package.version} goes with torch {answer.pick.version}: {command} takes its wheel{file}", True
+        return f"{goes} takes both; {kept}", True
+    return f"{goes} takes its wheel{file}", True
 
 
 def facts(said: Situation, run: Run) -> set[str]:
