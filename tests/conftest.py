@@ -32,7 +32,7 @@ from torchpick.model.machine import Platform
 pytest_plugins = ["tests.recorded"]
 
 # Drawn anew in each run, so that fewer at a time are no less in the end.
-settings.register_profile("house", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("house", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
 
 CLEARED = ("TORCHPICK_", "PIP_", "UV_", "XDG_", "VIRTUAL_ENV", "CONDA_")

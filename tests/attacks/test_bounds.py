@@ -36,7 +36,7 @@ def test_a_marker_of_brackets_alone_is_not_a_valid_requirement(
 
 
 # Sizes that double; each page is made of one piece, over and over.
-SIZES = tuple((1 << 17) << step for step in range(4))
+SIZES = tuple((1 << 17) << step for step in range(3))
 WHEEL = "torch-2.9.0-cp312-cp312-win_amd64.whl"
 PIECES = {
     "attributes of one tag": ("<a ", "a=b ", ">"), "attributes of many tags": ("", f"<a href=x {'a=b ' * 50}>", ""),
@@ -68,12 +68,13 @@ def test_a_page_costs_time_and_memory_in_line_with_its_size(shape: str) -> None:
         return False
 
     in_line(parse, SIZES, floor=0.05)
-    if parse(SIZES[-1]):  # what is parsed to its end is kept in small parts, and is slow to trace
+    large = 2 * SIZES[-1]
+    if parse(SIZES[0]):  # what is parsed to its end is kept in small parts, and is slow to trace
         tracemalloc.start()
-        parse(SIZES[-1])
+        parse(large)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak < 24 * SIZES[-1]
+        assert peak < 24 * large
 
 
 def test_a_page_has_so_many_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +184,7 @@ def test_what_is_read_costs_time_in_line_with_its_size(
         assert main([str(file) if word == "FILE" else word for word in words]) in range(5)
         assert "Traceback" not in capsys.readouterr().err
 
-    in_line(read, (500, 1000, 2000, 4000), floor=0.1)
+    in_line(read, (500, 1000, 2000), floor=0.1)
 
 
 def test_metadata_costs_time_in_line_with_its_size() -> None:
@@ -191,7 +192,7 @@ def test_metadata_costs_time_in_line_with_its_size() -> None:
         lines = "".join(f'Requires-Dist: a{number}>=1; extra == "x{number}"\n' for number in range(size))
         parse_metadata(f"Metadata-Version: 2.1\nName: a\nVersion: 1\n{lines}")
 
-    in_line(parse, (600, 1200, 2400, 4800), floor=0.1)
+    in_line(parse, (600, 1200, 2400), floor=0.1)
 
 
 def test_a_wheel_costs_time_in_line_with_the_number_of_its_libraries(tmp_path: Path) -> None:
@@ -202,7 +203,7 @@ def test_a_wheel_costs_time_in_line_with_the_number_of_its_libraries(tmp_path: P
         with closing(FileSource(file)) as source:
             wheelfiles.read_wheel(Archive(source), file.name, None)
 
-    in_line(read, (750, 1500, 3000, 6000), floor=0.05)
+    in_line(read, (750, 1500, 3000), floor=0.05)
 
 
 def test_a_library_with_a_terabyte_of_holes_costs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,7 +77,7 @@ def written(folder: Path, form: str) -> None:
         (folder / name).write_text(text, "utf-8")
 
 
-@pytest.mark.parametrize("share", [pytest.param(3, marks=pytest.mark.long), 40])
+@pytest.mark.parametrize("share", [pytest.param(3, marks=pytest.mark.long), 80])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_shows_a_secret_whatever_its_form(
     command: str,

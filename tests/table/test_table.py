@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -237,9 +238,12 @@ def test_each_module_of_a_script_knows_help(name: str, capsys: pytest.CaptureFix
     "name", [name for name in SCRIPTS if name not in ("environment", "start", *STUBS) or name == "build-index"]
 )
 def test_each_script_finds_its_environment_and_knows_help(name: str, tmp_path: Path) -> None:
+    # Its own Python, whichever comes first here: with another one the environment would be made anew under the tests.
+    python = {"PYTHON": str(ROOT / ".venv-dev" / "bin" / "python")}
     done = subprocess.run(
-        [ROOT / "scripts" / name, "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
-    )
+        [ROOT / "scripts" / name, "--help"],
+        cwd=tmp_path, env={**os.environ, **python}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
 
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout) > 40

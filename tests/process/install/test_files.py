@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.backend import project
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
-from tests.process.install.installers import NEWEST, OLD, UV_AND_LATER_PIP, uv_and_later_pip
+from tests.process.install.installers import OLD, UV_AND_LATER_PIP, UV_AND_LATER_PIPS, uv_and_later_pip
 from tests.process.install.test_install import kind
 from tests.skips import made_for_2_15
 
@@ -35,6 +35,7 @@ def test_a_companion_for_every_python_is_found_by_its_own_name(world: World, ins
     world.family_is_clean()
 
 
+@UV_AND_LATER_PIPS
 def test_a_build_tag_on_another_index_wins_nothing(world: World, installer: str) -> None:
     python = world.environment(installer)
     bad = world.wheels("localhost")
@@ -53,8 +54,9 @@ def test_a_build_tag_on_another_index_wins_nothing(world: World, installer: str)
 @pytest.mark.parametrize(
     ("newest", "where"),
     [
-        ("uv", "variable"), ("uv", "flag"), ("uv", "file"), ("pip", "file"),
-        pytest.param("pip", "variable", marks=pytest.mark.long), pytest.param("pip", "flag", marks=pytest.mark.long),
+        ("uv", "variable"), ("pip", "file"),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in (("uv", "flag"), ("uv", "file"))),
+        *(pytest.param("pip", where, marks=pytest.mark.long) for where in ("variable", "flag")),
     ],
 )  # fmt: skip
 def test_a_build_tag_among_find_links_wins_nothing(world: World, newest: str, where: str) -> None:
@@ -77,7 +79,7 @@ def test_a_build_tag_among_find_links_wins_nothing(world: World, newest: str, wh
     assert world.sources()["torchvision"] == {"wheel host"}
 
 
-@pytest.mark.parametrize("installer", [*NEWEST, *(pytest.param(name, marks=pytest.mark.long) for name in OLD)])
+@pytest.mark.parametrize("installer", ["pip", *(pytest.param(name, marks=pytest.mark.long) for name in ("uv", *OLD))])
 def test_nothing_of_the_current_folder_is_run(world: World, installer: str) -> None:
     python = world.environment(installer)
     here = world.folder / "here"

@@ -59,6 +59,7 @@ def test_pip_takes_triton_from_the_wheel_host_wherever_that_is_asked_anyway(worl
         world.family_is_clean()
 
 
+@UV_AND_LATER_PIP
 def test_the_command_of_a_dry_run_can_be_run_as_it_is(world: World, newest: str) -> None:
     python = world.environment(newest)
     words = ("torch", "torchvision", "--dry-run", "--installer", kind(newest))

@@ -81,7 +81,7 @@ def test_the_family_comes_from_the_wheel_host_and_all_else_from_the_users_index(
         assert is_wheel_host(url) == (name in ("torch", "torchcodec", "triton")), url
 
 
-@pytest.mark.parametrize("tool", NEWEST)
+@uv_and_later_pip("tool")
 def test_a_flipped_byte_in_a_wheel_is_refused(world: World, tool: str) -> None:
     def flipped(path: str, answer: Answer) -> Answer:
         if not path.endswith(".whl") or "/torch-" not in path:

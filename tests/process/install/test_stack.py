@@ -42,6 +42,7 @@ def vllm(world: World) -> World:
 
 
 @made_for_2_15
+@UV_AND_LATER_PIP
 def test_a_package_moves_to_the_cuda_that_the_driver_carries(vllm: World, newest: str) -> None:
     python = vllm.environment(newest)
 
@@ -77,11 +78,8 @@ def test_what_the_index_lacks_moves_the_run_as_it_moves_its_dry_run(world: World
 
 
 @pytest.mark.parametrize(
-    ("words", "label"),
-    [
-        (("torch", "torchcodec"), "+cu126"),
-        (("torchcodec", "accelerate"), ""),
-    ],
+    ("newest", "words", "label"),
+    [("uv", ("torch", "torchcodec"), "+cu126"), ("pip", ("torchcodec", "accelerate"), "")],
 )
 def test_what_is_installed_beside_torch_is_what_plan_says(
     world: World, newest: str, words: tuple[str, ...], label: str

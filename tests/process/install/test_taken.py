@@ -44,7 +44,14 @@ def own(world: World) -> World:
     return world
 
 
-@pytest.mark.parametrize("planned", QUESTIONS, ids=lambda planned: planned.words[0])
+@pytest.mark.parametrize(
+    ("newest", "planned"),
+    [
+        ("uv", QUESTIONS[1]), ("pip", QUESTIONS[2]),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in (("uv", QUESTIONS[0]), ("pip", QUESTIONS[0]))),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in (("pip", QUESTIONS[1]), ("uv", QUESTIONS[2]))),
+    ],
+)  # fmt: skip
 def test_what_is_planned_is_what_is_installed(own: World, newest: str, planned: Planned) -> None:
     python = own.environment(newest)
     words = (*planned.words, *GTX_1080_TI)
