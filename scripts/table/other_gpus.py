@@ -105,7 +105,6 @@ def _target(fact: Row) -> Row:
         "isa": fact["isa"],
         "chips": list(fact["chips"]),
         "integrated": fact["apu"],
-        "generic": fact.get("generic"),
         "note": fact["note"],
     }
 

@@ -95,8 +95,7 @@ CHOOSES = "[tool.uv.sources]\ntorch = { index = 'a', extra = 'cpu' }\n"
 @pytest.mark.parametrize(
     ("more", "words", "kind"),
     [
-        ("", [], "library"), ("", ["--backend", "cpu"], "app"), ("", ["--backend", "cpu", "--groups"], "app"),
-        (CHOOSES, [], "app"), ("[tool.poetry]\nname = 'x'\n", ["--for", "library"], "library"),
+        ("", [], "library"), (CHOOSES, [], "app"), ("[tool.poetry]\nname = 'x'\n", ["--for", "library"], "library"),
         ("", ["--for", "app", "--backend", "cpu"], "app"),
     ],
 )  # fmt: skip

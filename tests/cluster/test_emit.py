@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 
 import pytest
 
@@ -65,6 +67,17 @@ def test_a_script_gives_each_host_the_marks_of_its_groups(form: str) -> None:
     assert files == others
     assert script.startswith("#!/bin/sh\n")
     assert script.endswith("\n}\n" + given)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script for sh")
+def test_a_node_gets_our_features_beside_those_of_others_or_none() -> None:
+    node = "NodeName=b1 Arch=x86_64 AvailableFeatures=(null) ActiveFeatures=ib,torch_2_9_0_cu118 State=IDLE"
+    scontrol = f'scontrol() {{ [ "$1" = update ] && echo "$@" || echo "{node}"; }}\n'
+    script = FORMS["slurm"](GROUPS[:1])["features.sh"]
+
+    done = subprocess.run(["sh", "-c", scontrol + script], capture_output=True, text=True, check=True, timeout=60)
+    ours = "torch_2_15_0_cu132"
+    assert done.stdout == f"update NodeName=b1 AvailableFeatures={ours} ActiveFeatures={ours},ib\n"
 
 
 def test_the_inventory_has_a_group_for_each_environment_with_its_variables() -> None:

@@ -183,10 +183,12 @@ def test_where_the_lock_holds_nothing_that_runs_no_name_is_printed(
     (app / "pyproject.toml").write_text('[project]\nname = "app"\ndependencies = ["torch>=2.15"]\n', "utf-8")
     assert main(["doctor", "uv.lock", *volta]) == 3
     assert "adds it" not in capsys.readouterr().out
-    extras = '[project]\nname = "app"\n[project.optional-dependencies]\ncu132 = ["torch"]\n'
+    extras = '[project]\nname = "app"\n[project.optional-dependencies]\ncu130 = ["torch"]\n'
     (app / "pyproject.toml").write_text(extras, "utf-8")  # which the lock has not yet
     assert main(["label", *volta]) == 3
-    assert capsys.readouterr().out == ""
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "runs here: torch 2.15.0+cu130: holds no code for " in " ".join(err.split())
 
 
 def test_a_backends_name_comes_before_what_is_always_installed(app: Path, capsys: pytest.CaptureFixture[str]) -> None:

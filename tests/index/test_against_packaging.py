@@ -70,7 +70,7 @@ def test_a_wheel_suits_where_packaging_says_so(python: str, tag: tuple[str, str,
     assert wheel is not None
     expected = known & set(parse_wheel_filename(f"torch-1.0-{'-'.join(tag)}.whl")[3])
 
-    assert (wheelnames.rank(wheel, python, Platform.parse("linux-x86_64", "2.35")) is not None) == bool(expected)
+    assert (wheelnames.rank(wheel, python, Platform("linux", "x86_64", "2.35", "glibc")) is not None) == bool(expected)
 
 
 @pytest.mark.parametrize(("tag", "suits"), [
@@ -82,7 +82,7 @@ def test_tags_that_were_once_misread(tag: str, suits: bool) -> None:
     wheel = wheelnames.parse(f"torch-1.0-{tag}.whl")
     assert wheel is not None
 
-    assert (wheelnames.rank(wheel, "cp312", Platform.parse("linux-x86_64", "2.35")) is not None) == suits
+    assert (wheelnames.rank(wheel, "cp312", Platform("linux", "x86_64", "2.35", "glibc")) is not None) == suits
 
 
 @pytest.mark.parametrize("platform", ["linux-x86_64", "linux-aarch64", "linux-s390x", "windows-x86_64", "windows-arm64",

@@ -13,7 +13,7 @@ from torchpick.index.pages import ProjectFile
 from torchpick.index.projectfiles import FileRules, IndexTarget, LeftOutReason, candidates, of_use
 from torchpick.model.machine import Platform
 
-TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))
+TARGET = IndexTarget("cp312", Platform("linux", "x86_64", "2.35", "glibc"))
 ANY, LINUX = "py3-none-any", "cp312-cp312-manylinux_2_28_x86_64"
 
 

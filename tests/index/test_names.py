@@ -39,7 +39,7 @@ def test_a_tags_platform(tag: str, platform: str | None, glibc: str | None) -> N
     ("cp38-cp38m-linux_x86_64", "cp38", "linux-x86_64", False),
 ])  # fmt: skip
 def test_a_wheel_is_for_a_python_and_a_platform(tag: str, python: str, platform: str, suits: bool) -> None:
-    wheel, here = wheelnames.parse(f"pkg-1.0-{tag}.whl"), Platform.parse(platform, "2.35")
+    wheel, here = wheelnames.parse(f"pkg-1.0-{tag}.whl"), Platform.parse(platform)._replace(glibc="2.35")
     assert wheel is not None
     assert (wheelnames.rank(wheel, python, here) is not None) is suits
     if platform == "linux-x86_64" and "linux_" in tag:

@@ -235,7 +235,7 @@ def test_offline_it_is_what_is_kept_with_its_date(host: Host, reading: Reading) 
     assert len(host.seen) == asked
 
 
-TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))
+TARGET = IndexTarget("cp312", Platform("linux", "x86_64", "2.35", "glibc"))
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "win_amd64", "macosx_11_0_arm64")
 TAGS = [f"cp{minor}-cp{minor}-{platform}" for minor in (310, 311, 312, 313, 314) for platform in PLATFORMS]
 

@@ -223,7 +223,7 @@ def test_a_file_of_this_computer_is_read_by_ranges_too(tmp_path: Path) -> None:
     assert missing.value.hint == "check the path and its permissions"
 
 
-TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))
+TARGET = IndexTarget("cp312", Platform("linux", "x86_64", "2.35", "glibc"))
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from torchpick.wheels.inspect_target import ReadOptions
 
 NAME = "gpupkg-1.5-py3-none-any.whl"
 LATER = "gpupkg-2.0-cp33-cp33-manylinux_2_28_aarch64.whl"
-TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))
+TARGET = IndexTarget("cp312", Platform("linux", "x86_64", "2.35", "glibc"))
 
 
 @pytest.fixture(autouse=True)
@@ -163,7 +163,7 @@ def test_another_python_is_asked_for_its_tags() -> None:
         inspect_target.target_of(ReadOptions(python=sys.executable)).tag == inspect_target.target_of(ReadOptions()).tag
     )
     assert inspect_target.target_of(ReadOptions(python="3.14t", platform="linux-s390x", glibc="2.28")) == IndexTarget(
-        "cp314t", Platform.parse("linux-s390x", "2.28")
+        "cp314t", Platform("linux", "s390x", "2.28", "glibc")
     )
     with pytest.raises(TorchpickError):
         inspect_target.target_of(ReadOptions(python="/no/such/python"))

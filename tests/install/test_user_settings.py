@@ -106,6 +106,10 @@ def test_variables_bind_whoever_installs_and_files_the_installer_that_reads_them
     assert names("pip") == names(None, "PIP_Constraint") == ["pip", "uv", "over"]
     assert names("uv") == ["uv", "over", "limit", "put"]
     assert names("pip", python="3.11") == ["pip", "old-pip", "uv", "old-uv", "over", "old-over"]
+    for name in ("over", "pip"):
+        Path(paths[name]).unlink()
+        with pytest.raises(UsageError, match=f"{name}.txt: cannot be read"):
+            names("pip")
 
 
 @pytest.mark.parametrize("name", ["torch", "torchvision", "torchaudio"])

@@ -42,11 +42,16 @@ def test_the_active_one_that_runs_torchpick_is_not_started(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("file", "tool"), [("uv-receipt.toml", "uv tool"), ("pipx_metadata.json", "pipx"), ("pyvenv.cfg", None)]
-)
+    ("file", "tool"),
+    [
+        ("a/uv-receipt.toml", "uv tool"), ("a/pipx_metadata.json", "pipx"), ("a/pyvenv.cfg", None),
+        ("archive-v0/a/pyvenv.cfg", "uvx"), ("environments-v2/a/pyvenv.cfg", "uvx"),
+    ],
+)  # fmt: skip
 def test_tool_environments(tmp_path: Path, file: str, tool: str | None) -> None:
+    (tmp_path / file).parent.mkdir(parents=True)
     (tmp_path / file).touch()
-    assert tool_environment(str(tmp_path)) == tool
+    assert tool_environment(str((tmp_path / file).parent)) == tool
 
 
 def answer(**more: object) -> bytes:

@@ -77,7 +77,7 @@ def test_the_password_of_a_mirror_is_not_shown() -> None:
 
 def test_a_machine_shows_its_facts() -> None:
     gpu = Gpu(0, "nvidia", HOSTILE, None)
-    machine = Machine(Platform.parse("linux-x86_64", "2.35"), Python("3.12"), None, (gpu,), name=HOSTILE)
+    machine = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), None, (gpu,), name=HOSTILE)
 
     shown = Tags(machine._repr_html_())
     assert "table" in shown.tags

@@ -12,7 +12,7 @@ from torchpick.environment import shell, world
 from torchpick.errors import UsageError
 from torchpick.install.command import write_files
 from torchpick.install.env import not_taken_notes, variables_for
-from torchpick.install.pin import check_named, pin, unpin
+from torchpick.install.pin import check_named, pin, pinned_project, unpin
 from torchpick.model.fields import dumps, envelope, written
 from torchpick.model.pick import Request
 from torchpick.projects import scripts
@@ -66,11 +66,17 @@ def run_unpin(args: Arguments) -> int:
             raise UsageError("a script is unpinned alone", hint=f"`torchpick unpin {args.words[0]}`")
         return _print_unpinned(args, [file for file in args.words if scripts.unpin(file)], ", ".join(args.words))
     check_named(args.python)
-    python = start_run(Request(gpus=("none",), python=args.python)).find_machine().python
+    run = start_run(Request(gpus=("none",), python=args.python))
+    python = run.find_machine().python
     if python.executable is None:
         raise UsageError("no environment is named or found", hint="name its interpreter with `--python PATH`")
     prefix = world.prefix_of(python.executable)
-    return _print_unpinned(args, unpin(prefix, args.project), prefix)
+    _print_unpinned(args, unpin(prefix, args.project), prefix)
+    if project := pinned_project(os.getcwd()):
+        python_option = ("--python", args.python) if args.python else ()
+        line = shell.line(("torchpick", "unpin", *python_option, "--project", project), run.shell)
+        console.notes(args, f"{project} is still pinned: `{line}` takes that out")
+    return 0
 
 
 def _print_unpinned(args: Arguments, touched: Sequence[str], where: str) -> int:

@@ -38,9 +38,9 @@ def run(args: Arguments) -> int:
     tool = othertools.tool_of(there) if there is not None else "uv"
     if there is not None and tool != "uv" and args.for_ != "library":
         return _of_tool(args, there, tool, known)
-    project = projectfile.read_project(there.text, there.file) if there is not None else Project()
-    packaged = project.packaged and not (project.chooses or args.groups or args.backend)
-    kind = args.for_ or ("library" if packaged else "app")
+    stands_alone = Project(packaged=not (args.groups or args.backend))
+    project = projectfile.read_project(there.text, there.file) if there is not None else stands_alone
+    kind = args.for_ or ("library" if project.packaged and not project.chooses else "app")
     table, notes = known.table(PLATFORMS).without_vendors(), tuple[Note, ...]()
     if kind == "library":
         plan = _library(args, project, known)

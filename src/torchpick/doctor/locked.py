@@ -184,7 +184,9 @@ def choose(run: Run, project: BackendNames, machines: tuple[Machine, ...]) -> tu
     best, pick = _best(run, machines, [builds[name] for name in names])
     if pick.ok and not errors[names[best]]:
         return names[best], pick
-    why = next((finding.text for name in names for finding in errors[name]), f"no build is known for {some_of(names)}")
+    against = (f"torch {row.build.version}: {why.text}" for row in pick.considered for why in row.objections)
+    texts = (*(finding.text for name in names for finding in errors[name]), *against)
+    why = next(iter(texts), f"no build is known for {some_of(names)}")
     raise NoBuildError(
         f"nothing that {project.lock} holds runs here: {why}",
         pick=pick._replace(verdicts=(), changes=()),

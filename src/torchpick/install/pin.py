@@ -13,7 +13,7 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs, read_requirements
 from torchpick.environment.rewrite import Text
 from torchpick.environment.uvsources import MARKED_PLATFORMS, marker_of
-from torchpick.environment.world import World, uv_project
+from torchpick.environment.world import World, nearest_with, uv_project
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.index.pages import ProjectFile
 from torchpick.install.asking import Order, TargetQuestion, installed_torch, read_question
@@ -165,6 +165,16 @@ def unpin(prefix: str, project: str | None) -> tuple[str, ...]:
     if os.path.isdir(store := toolsettings.store_of(prefix)):
         raise TorchpickError(f"cannot remove {store}", hint="nothing reads it any more: remove it yourself")
     return touched
+
+
+def pinned_project(folder: str) -> str | None:
+    """The pyproject.toml, in this folder or above, that holds a pin."""
+    above = nearest_with(folder, "pyproject.toml")
+    if above is None:
+        return None
+    file = os.path.join(above, "pyproject.toml")
+    text = rewrite.read_file(file).text
+    return None if projectfile.remove_settings(text, projectfile.PIN) == text else file
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from torchpick.decide.demands import PackageDemand, required
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.environment.toolsettings import Setting, uv_key
-from torchpick.errors import TorchpickError, UsageError
+from torchpick.errors import UsageError
 from torchpick.index.projectfiles import FileRules, LeftOutReason, LeftOutVersion
 from torchpick.index.wheelnames import parsed_version
 from torchpick.install.user_settings import UserSettings, options_of, requirements_under
@@ -238,11 +237,9 @@ def _moment(text: str, place: str, *, whole_day: bool) -> str:
 
 
 def _overrides(own: UserSettings, installer: str | None) -> Iterator[Requested]:
-    """Uv's overrides, which take the place of whatever anybody requires; a file that is not there uv will miss."""
+    """Uv's overrides, which take the place of whatever anybody requires."""
     if installer == "pip":
         return
-    with suppress(TorchpickError):
-        paths = own.environ.get("UV_OVERRIDE", "").split()
-        yield from requirements.read_limits(paths, "UV_OVERRIDE", own.environ, own.fetch)
+    yield from requirements.read_limits(own.uv_words("UV_OVERRIDE"), "UV_OVERRIDE", own.environ, own.fetch)
     for file in own.uv_files:
         yield from requirements_under(file, "override-dependencies")

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from torchpick.environment import requirements, toolsettings
 from torchpick.environment.requirementfiles import RequirementLine, not_below
 from torchpick.environment.requirements import Requested
-from torchpick.errors import RequirementError, TorchpickError, UsageError
+from torchpick.errors import RequirementError, UsageError
 from torchpick.model import NamedTuple
 from torchpick.model.address import WHEEL_HOST, is_on_host_of, is_wheel_host, redacted
 from torchpick.model.build import TRIO
@@ -103,7 +103,7 @@ def unasked_constraints(
 ) -> tuple[Requested, ...]:
     """The constraints that bind unasked, each with its place: the variables of both, the files of this installer.
 
-    Files in folders that torchpick writes bind nobody.
+    Files in folders that torchpick writes bind nobody. One that cannot be read is an error, as it is for pip and uv.
     """
     constraints: list[Requested] = []
     sources = [(settings.uv_words(name), name) for name in ("UV_CONSTRAINT", "UV_OVERRIDE")]
@@ -111,9 +111,8 @@ def unasked_constraints(
     if pip is not None and (installer == "pip" or pip.source.startswith("PIP_")):
         sources.insert(0, (list(pip.words), pip.source))
     for words, source in sources:
-        with suppress(TorchpickError):  # a file that cannot be read the installer itself will miss
-            paths = not_below(words, *our_folders)
-            constraints += requirements.read_limits(paths, source, settings.environ, settings.fetch)
+        paths = not_below(words, *our_folders)
+        constraints += requirements.read_limits(paths, source, settings.environ, settings.fetch)
     for file in settings.uv_files if installer == "uv" else ():
         for key in _BINDING:
             constraints += requirements_under(file, key)

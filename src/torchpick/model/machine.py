@@ -187,10 +187,10 @@ class Platform(NamedTuple):
         return f"{self.os}-{self.cpu}"
 
     @classmethod
-    def parse(cls, name: str, glibc: str | None = None) -> Platform:
+    def parse(cls, name: str) -> Platform:
         """From one of the contract's names."""
         os, _, cpu = name.partition("-")
-        return cls(os, cpu, glibc, "glibc" if os == "linux" else None)
+        return cls(os, cpu, libc="glibc" if os == "linux" else None)
 
     @classmethod
     def from_json(cls, fields: Fields) -> Platform:
