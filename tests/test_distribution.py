@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import documents
 from torchpick.model import VERSION
 
 ROOT = Path(__file__).parents[1]
@@ -73,6 +74,13 @@ def test_the_sdist_can_be_tested(artefacts: tuple[Path, Path]) -> None:
 
     assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "compat/drivers.json", "scripts/test"} <= names
     assert "tests/test_commands.py" in names
+    linked = {
+        (page.parent / path).resolve().relative_to(ROOT).as_posix()
+        for page in documents.pages(ROOT)
+        for target in documents.links(page.read_text("utf-8"))
+        if "://" not in target and (path := target.partition("#")[0])
+    }
+    assert linked <= {*names, "."}, "what a page links to is there"
 
 
 def test_the_installed_wheel_answers(artefacts: tuple[Path, Path], tmp_path: Path) -> None:
