@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from tests import tables
 from tests.doctor.homes import Home
+from torchpick.cli import main
 from torchpick.doctor import explanation, posts
 from torchpick.doctor.explanation import Explanation
 from torchpick.model.arch import Arch
@@ -162,6 +166,15 @@ def test_a_torch_of_a_listing_without_a_label_is_the_default_index_s(
     assert [[*one] for one in here(explained(home, *lines))][: len(ids) or None] == ids
 
 
+def test_an_amd_gpu_that_runs_another_s_code_keeps_its_torch(home: Home) -> None:
+    (error,) = explained(home, "torch 2.0.1+rocm5.4.2 on gfx1032: HIP error: invalid device function").errors
+
+    assert error.command is None
+    assert "`export HSA_OVERRIDE_GFX_VERSION=10.3.0`" in (error.findings[0].advice or "")
+    newer = explained(home, "torch 2.0.1+rocm5.4.2 on gfx1100: HIP error: invalid device function").errors[0]
+    assert newer.command
+
+
 def test_a_torch_that_cannot_run_is_said_beside_an_error_that_says_nothing_of_it(home: Home) -> None:
     lines = ("CUBLAS_STATUS_NOT_INITIALIZED", "torch 2.5.1+cu124, RTX 5080, driver 580.95.05")
 
@@ -203,6 +216,27 @@ def test_the_release_of_a_package_is_that_of_the_one_search(
 
     done = " ".join(error.cause.cures)
     assert [words for words in says if words not in done] == [], done
+
+
+@pytest.mark.usefixtures("made_up")
+@pytest.mark.parametrize(
+    ("text", "words"), CASES["a_command_that_is_printed_is_taken_and_gives_the_build_that_was_promised"]
+)
+def test_a_command_that_is_printed_is_taken_and_gives_the_build_that_was_promised(
+    text: str, words: str, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(home.root)
+    monkeypatch.setenv("VIRTUAL_ENV", str(home.root))
+    monkeypatch.setenv("TORCHPICK_COMPAT_DIR", str(tables.LIVE))  # the frozen one knows no wheels outside indexes
+    error = explained(home, text, TORCHPICK_COMPAT_DIR=str(tables.LIVE)).errors[0]
+    told = " ".join((f"`{error.command}` {error.findings[0].brings}", *error.cause.cures))
+    commands = re.findall(r"(?:goes with torch (\S+): )?`torchpick (install [^`]*)`(?: that is ([^\s,;]+))?", told)
+
+    assert any(words in f"torchpick {command}" for _, command, _ in commands), told
+    for before, command, after in commands:
+        flags = [] if "--gpu" in command else ["--gpu", "sm_86", "--driver", "550.54.14"]
+        status = main([*shlex.split(command), *flags, "--dry-run", "--offline"])
+        assert (status, (before or after) in "".join(capsys.readouterr())) == (0, True), command
 
 
 @pytest.mark.parametrize(("lines", "cause"), CASES["the_words_around_a_line_that_fits_many_causes_decide"])

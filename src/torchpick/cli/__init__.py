@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 # Objects made at start live as long as the run; collecting them a dozen times finds nothing and takes a millisecond.
-gc.set_threshold(50_000)
+gc.set_threshold(500_000)
 
 # What a command takes and its help are help/<name>.txt; help/pick.txt lists them.
 COMMANDS = (

@@ -12,7 +12,7 @@ from torchpick.decide.remarks import LAST_FOR_INTEL, missing_release
 from torchpick.decide.search import Solution, find_solution
 from torchpick.decide.searchfacts import SearchFacts
 from torchpick.errors import UsageError
-from torchpick.model.arch import Fit
+from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import Reason, Verdict, python_name, toolkit_order
 from torchpick.model.machine import Machine, labels
 from torchpick.model.package import Catalog, PackageObjection, Stack
@@ -179,14 +179,21 @@ def _names(members: tuple[GpuPlace, ...], pick: Pick) -> str:
     return some_of(names, 8, " and ") + (f" on {hosts}" if hosts else "")
 
 
+def override_of(arch: Arch | None, table: Table) -> tuple[str, str, str] | None:
+    """The target whose code runs on this AMD GPU too, the setting that lets it, and why it does."""
+    if arch is None or arch not in table.gfx_overrides:
+        return None
+    version, why = table.gfx_overrides[arch]
+    return "gfx{}{:x}{:x}".format(*numbers(version)), f"HSA_OVERRIDE_GFX_VERSION={version}", why
+
+
 def _of_other_vendors(pick: Pick, table: Table) -> Iterator[str]:
     """Alternatives for these GPUs: an override, another macOS."""
     platform = pick.machine.platform.name
     for gpu in pick.machine.counted if platform == "linux-x86_64" else ():
-        if gpu.arch is not None and gpu.arch in table.gfx_overrides:
-            version, why = table.gfx_overrides[gpu.arch]
-            target = "gfx{}{:x}{:x}".format(*numbers(version))
-            way = f"HSA_OVERRIDE_GFX_VERSION={version} ({why})"
+        if (other := override_of(gpu.arch, table)) is not None:
+            target, setting, why = other
+            way = f"{setting} ({why})"
             yield f"some users run builds for {target} on {gpu.arch} with {way}; `--gpu {target}` picks such a build"
     if platform == "macos-x86_64":
         yield f"torch {LAST_FOR_INTEL} was the last release for Intel Macs"

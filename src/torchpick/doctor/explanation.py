@@ -287,6 +287,7 @@ def _facts_of(exam: Examination) -> set[str]:
     subject, torch = exam.subject, exam.subject.torch
     is_described = isinstance(subject, DescribedEnvironment)
     own = {"own python"} if is_described and exam.remedy and subject.environment.python.executable else set()
+    own |= {"no build"} if exam.refused else set()
     if torch is None or not (subject.gpus or is_described):
         return own
     if torch.backend == "cpu":

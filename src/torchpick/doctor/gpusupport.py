@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from torchpick.decide import remarks
+from torchpick.decide import refusal, remarks
 from torchpick.decide.packagefit import PackageFit
 from torchpick.doctor import depends, installedtorch, remedy
 from torchpick.doctor.installedtorch import InstalledTorch
@@ -77,13 +77,29 @@ def unsupported(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     for (ailment, text), (objection, gpus) in grouped.items():
         by_driver = ailment is Ailment.GPU_NOT_SERVED_BY_DRIVER
         advice = _ADVICE.get(ailment)
+        keeps = _override(subject, torch, gpus) if ailment is Ailment.NO_KERNELS else None
         yield Finding(
             ailment,
             text if by_driver else f"{torch.label}{' ' if ailment in _VERBS else ': '}{text}",
             {**objection.facts, **_seen(torch), "gpus": gpus or [gpu.index for gpu in subject.gpus]},
-            advice=advice and advice.format_map(objection.facts),
-            by_torch=not by_driver,
+            advice=keeps or (advice and advice.format_map(objection.facts)),
+            by_torch=not (by_driver or keeps),
         )
+
+
+def _override(subject: EnvironmentUnderTest, torch: InstalledTorch, gpus: Sequence[int]) -> str | None:
+    """How these AMD GPUs run the code that this torch has for another one, where all of them do."""
+    arches = [gpu.arch for gpu in subject.gpus if gpu.index in gpus]
+    ways = {refusal.override_of(arch, subject.table) for arch in arches}
+    if len(ways) != 1 or (way := ways.pop()) is None or way[0] not in map(str, torch.arches or ()):
+        return None
+    target, setting, why = way
+    name, _, value = setting.partition("=")
+    return (
+        f"`export {setting}` (in fish `set -gx {name} {value}`) in the shell that starts the program lets this torch"
+        f" run its code for {target}: {why}; `env | grep HSA` shows what reaches the program. AMD does not support it:"
+        f" `torchpick list --gpu {arches[0]}` names the builds that need none"
+    )
 
 
 def compiled_at_first_use(subject: EnvironmentUnderTest) -> Iterator[Finding]:

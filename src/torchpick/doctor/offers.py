@@ -31,6 +31,7 @@ def values(said: Situation, line: str, package: str | None, request: Request, ru
     major = (cuda or "").partition(".")[0]
     label = re.search(r"\+cu(\d\d)(\d)$", said.torch or "")
     toolkit = said.cuda or (f"{label[1]}.{label[2]}" if label else None)
+    minor = ".".join(release.split(".")[:2])
     package = package or _one_package(said) or said.facts.get("package")
     package = package and re.sub(r"(?i)^flash[-_ ]?att(?:n|ention)$", "flash-attn", package)
     return {
@@ -46,6 +47,7 @@ def values(said: Situation, line: str, package: str | None, request: Request, ru
         "3.N": _python(said, run),
         "TOOLKIT": toolkit,
         "TOOL-KIT": toolkit and toolkit.replace(".", "-"),
+        "CUDA/torchX.Y": f"cu{toolkit.replace('.', '')}/torch{minor}" if toolkit and minor else None,
         "pythonX-dev": f"python{said.python or 3}-dev",
         "g++-12": f"g++-{newest_gcc[1]}" if newest_gcc else "g++-12",
         "--python PYTHON": f"--python {said.python or _USUAL_PYTHON}",
@@ -89,8 +91,7 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
         if project in answer.unknown:
             return None
         if answer.ok:
-            flags = _flags(request, run)
-            goes, is_built = _package_of(answer, (*words, flags) if flags else words, project, said.torch)
+            goes, is_built = _package_of(answer, words, project, said.torch, (_flags(request, run), run.shell))
             if is_built:
                 return f"{goes}{f' ({why})' if why else ''}"
             source = source or goes
@@ -123,8 +124,12 @@ def _answer(words: tuple[str, ...], backend: str, said: Situation, request: Requ
     return answer_request(asked, question, machines=(machine,), everything=False)
 
 
-def _package_of(answer: Answer, words: tuple[str, ...], project: str, torch: str | None) -> tuple[str | None, bool]:
+def _package_of(
+    answer: Answer, words: tuple[str, ...], project: str, torch: str | None, end: tuple[str, str]
+) -> tuple[str | None, bool]:
     """The package of an answer with its torch, the command that takes both, and whether it is built already.
+
+    The `end` of the command are the machine's flags, and the quoting of the shell.
 
     None for a source beside any torch.
     """
@@ -135,11 +140,21 @@ def _package_of(answer: Answer, words: tuple[str, ...], project: str, torch: str
         how = f"`pip install --no-build-isolation {project}` compiles it, with nvcc of torch's CUDA"
         return (f"{project} for torch {answer.pick.version}: {why}; {how}" if torch else None), False
     kind = f" ({where.rpartition('.whl: ')[2]})" if ".whl: " in where else ""
-    file = f": {package.index.partition('#')[0]}{kind}" if package.index.startswith("https://") and kind else ""
-    goes = f"{project} {package.version} goes with torch {answer.pick.version}"
-    goes += f": `{' '.join(('torchpick install', *words))}`"
+    page, _, of_file = package.index.partition("#")
+    is_apart = "//" in page and not of_file and page != answer.pick.index_url
+    line = shell.line(
+        ["torchpick", "install", *(package.from_its_page(answer.pick.version) if is_apart else words)], end[1]
+    )
+    goes = f"{project} {package.version} goes with torch {answer.pick.version}: `{f'{line} {end[0]}'.strip()}`"
+    if is_apart and not page.endswith(".whl"):
+        how = f"`pip install {package.requirement} -f {page}`" if page.endswith(".html") else f"its wheel on {page}"
+        return f"{goes}, then {how}", True
+    file = (kind if is_apart else f": {page}{kind}") if "//" in page and kind else ""
     if torch is None:
         kept = "to keep another torch name it, with its version (`pip show torch`), in the same command"
+        if is_apart:
+            planned = f"`torchpick plan torch=={answer.pick.build.torch} {project}`"
+            kept = f"another torch (`pip show torch`) has another: {planned}"
         return f"{goes} takes both; {kept}", True
     return f"{goes} takes its wheel{file}", True
 
@@ -160,7 +175,9 @@ def facts(said: Situation, run: Run) -> set[str]:
         "driver of cuda 11": (said.driver_cuda or "").startswith("11."),
         "torch before 2": (said.torch or "").startswith(("0.", "1.")),
     }
-    return {fact for fact, holds in follows.items() if holds}
+    minor = re.match(r"2\.(\d{1,2})\.", said.torch or "")
+    since = {f"torch from 2.{number}" for number in range(int(minor[1]) + 1)} if minor else set()
+    return since | {fact for fact, holds in follows.items() if holds}
 
 
 def _one_package(said: Situation) -> str | None:

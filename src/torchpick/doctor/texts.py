@@ -142,13 +142,14 @@ class Signature(NamedTuple):
         steps = (step for *_, step in sorted(fits, key=lambda step: not step[0]))
         every = [*dict.fromkeys((*steps, *self.cures))]
         cures = [cure for cure in every if not _is_elsewhere(cure, facts)] or every
-        planned = [cure for cure in cures if cure == "RELEASE" or ("`torchpick plan" in cure and "PACKAGE" in cure)]
+        planned = [cure for cure in cures if "RELEASE" in cure or ("`torchpick plan" in cure and "PACKAGE" in cure)]
         if package and planned and (answer := with_package(package)):
-            cures[cures.index(planned[0])] = answer
+            first = planned[0]
+            cures[cures.index(first)] = first.replace("RELEASE", answer) if "RELEASE" in first else answer
             cures = [cure for cure in cures if cure not in planned]
         elif package is None:
             cures = [cut for cure in cures if (cut := _PLANNED.sub("", cure))]
-        cures = [cure for cure in cures if cure != "RELEASE"]
+        cures = [cut for cure in cures if (cut := re.sub("(?:: )?RELEASE", "", cure))]
         unknown = [name for name, value in values.items() if value is None]
         cures = [cure for cure in cures if not any(map(cure.count, unknown))]
         for name, value in values.items():

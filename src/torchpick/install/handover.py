@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from torchpick.decide import buildfit
 from torchpick.decide.answer import Answer, decided
 from torchpick.decide.demands import PackageDemand, required
-from torchpick.environment import distributions
+from torchpick.environment import distributions, shell
 from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import InstallerError, NetworkError, NoBuildError
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
@@ -113,19 +113,21 @@ def check_builds(question: TargetQuestion, answer: Answer, facts: Mapping[str, P
     can_build = _FLAG in question.order.passed_on and installed.get("torch") == pick.version
     toolkit = f"nvcc of CUDA {pick.build.cuda}" if pick.build.cuda else "a compiler"
     first = f"`torchpick install torch=={pick.version}`, then"
-    urls = {package.name: package.index for package in answer.environment.packages}
+    packages = {package.name: package for package in answer.environment.packages}
     for requested in question.wanted:
-        name, url = requested.name, urls.get(requested.name, "")
+        name, package = requested.name, packages.get(requested.name)
+        url = package.index if package else ""
         source = facts[name].built_with_torch if name in facts else None
         if requested.place or name in installed or "#sha256=" in url or url == pick.index_url:
             continue
-        if "//" in url and name not in TRIO and not (can_build and source):
+        if package and "//" in url and name not in TRIO and not (can_build and source):
             page = url.partition("/download/")[0]
             who = f"{name} {answer.environment.version(name)} for torch {pick.version}"
             message = f"{who} is on no index of yours: {page} has it"
             hint = f"{first} `torchpick install` with the URL of its wheel"
             if url.endswith(".whl"):
-                hint = f"`torchpick install torch=={pick.version} '{name} @ {url}'`; no hash of that file is known"
+                words = ["torchpick", "install", *package.from_its_page(pick.version)]
+                hint = f"`{shell.line(words, question.run.shell)}`; no hash of that file is known"
         elif source and not can_build:
             message = f"{name} is built from source, with torch and {toolkit} in place: {source}"
             hint = f"{first} `torchpick install {name} -- {_FLAG}`"

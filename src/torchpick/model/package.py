@@ -270,6 +270,10 @@ class PinnedPackage(NamedTuple):
         extras = f"[{','.join(self.extras)}]" if self.extras else ""
         return f"{self.name}{extras}=={self.version}"
 
+    def from_its_page(self, torch: str) -> tuple[str, ...]:
+        """The requirements that take it from where it lies outside any index: torch, and its file if that is known."""
+        return (f"torch=={torch}", *([f"{self.name} @ {self.index}"] if self.index.endswith(".whl") else []))
+
     def to_dict(self) -> dict[str, object]:
         return written(self, optional=("extras",))
 
