@@ -16,12 +16,10 @@ from torchpick.install.files import with_addresses
 from torchpick.install.job import Job
 from torchpick.install.question import pick_build
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.machine import Platform
 from torchpick.model.metadata import parse_metadata
 from torchpick.model.pick import Pick, Request
 from torchpick.run import start_run
 
-HERE = Platform("linux", "x86_64", "2.35")
 HOST = "https://download.pytorch.org/whl/cu126"
 SHA = "0" * 64
 # What the wheel host has, a file for each.
@@ -52,7 +50,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def addressed(job: Job) -> Job:
-    return with_addresses(job, "uv", HERE, start_run(Request(), {}).knowledge, pages=True)
+    return with_addresses(job, "uv", start_run(Request(), {}).knowledge, pages=True)
 
 
 def there(**installed: str) -> Job:

@@ -11,6 +11,7 @@ import pytest
 from tests.commands import begun
 from torchpick.cli import main
 from torchpick.install.pin import unpin
+from torchpick.run import Run
 
 MIRROR = "https://anna:s3cr3tword@mirror.example/whl"
 OWN = "https://anna:s3cr3tword@own.example/limits.txt"
@@ -22,6 +23,7 @@ SCRIPT = "# /// script\n# dependencies = ['torch']\n# ///\n"
 
 @pytest.fixture
 def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    monkeypatch.setattr(Run, "fetch", lambda _run, _url: b"numpy<3\n")  # the constraints at that address
     return begun({"target": {"pip": "26.3"}}, tmp_path, monkeypatch)
 
 

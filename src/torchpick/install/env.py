@@ -257,8 +257,7 @@ def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[ProjectFile, ..
                 wheels = None if is_down else _read_page(host, name, version, pick)
                 is_down = wheels is None
                 if wheels == () and name in wanted:
-                    machine = pick.machine
-                    best_wheel(pick, host, hashes, machine.python.tag, machine.platform, name, f"=={version}")
+                    best_wheel(pick, host, hashes, name, f"=={version}")
                 cache.keep_page(key, (time.time(), "", wheels))
             if wheels is None and name == "torch":
                 wheels = _torch_of_table(pick, hashes) or None

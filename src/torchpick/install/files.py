@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -23,7 +22,7 @@ from torchpick.install.user_settings import UserSettings, options_of
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address, is_wheel_host, redacted
 from torchpick.model.build import Build, python_number
-from torchpick.model.machine import Note, Platform
+from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
 from torchpick.model.versions import named, parsed, release_key
 
@@ -163,7 +162,7 @@ class Hashes:
 # The files of one target.
 
 
-def with_addresses(job: Job, installer: str, platform: Platform, knowledge: Knowledge, *, pages: bool) -> Job:
+def with_addresses(job: Job, installer: str, knowledge: Knowledge, *, pages: bool) -> Job:
     """The job with the address of each file of the family that it may install, with its hash where that is known.
 
     Without `pages` nothing is read but a vendor's, and what is known without a look is named. What is installed at the
@@ -182,7 +181,7 @@ def with_addresses(job: Job, installer: str, platform: Platform, knowledge: Know
     if pages and not out_of_reach:
         with open_host(pick) as host:
             try:
-                wheels = _read_pages(job, names, platform, host, hashes, knowledge.family)
+                wheels = _read_pages(job, names, host, hashes, knowledge.family)
             except NetworkError as error:
                 if pick.build.vendor is not None:
                     raise  # no mirror stands for a vendor's index
@@ -227,12 +226,11 @@ def open_host(pick: Pick, *, offline: bool = False) -> ProjectReader:
     return ProjectReader(IndexPlaces(() if pick.is_flat else (index,), links), os.environ, offline=offline, anew=True)
 
 
-def _read_pages(  # noqa: PLR0913 # what is asked, and who answers
-    job: Job, names: Sequence[str], platform: Platform, host: ProjectReader, hashes: Hashes, family: Collection[str]
+def _read_pages(
+    job: Job, names: Sequence[str], host: ProjectReader, hashes: Hashes, family: Collection[str]
 ) -> list[ProjectFile]:
     """The files of these members, of the triton that torch brings, and of what else of the family was judged."""
-    read = partial(best_wheel, job.pick, host, hashes, job.target.python.tag, platform)
-    wheels = [read(name, f"=={job.family[name]}") for name in names]
+    wheels = [best_wheel(job.pick, host, hashes, name, f"=={job.family[name]}") for name in names]
     urls = {link.project: link.url for link in wheels}
     others = dict(_triton_to_install(job, host, urls.get("torch")))
     judged = {name: version for name, version in job.pins.items() if name in family and name not in job.placed}
@@ -242,20 +240,19 @@ def _read_pages(  # noqa: PLR0913 # what is asked, and who answers
         if specifier.removeprefix("==") not in (installed, installed.partition("+")[0]):
             # A host that lacks it leaves it to the user's own index; of one that does not answer the installer tells.
             with suppress(InstallerError, NetworkError):
-                wheels.append(read(name, specifier))
+                wheels.append(best_wheel(job.pick, host, hashes, name, specifier))
     return wheels
 
 
-def best_wheel(  # noqa: PLR0913 # who asks for which file, and who answers
-    pick: Pick, host: ProjectReader, hashes: Hashes, tag: str, platform: Platform, name: str, specifier: str
-) -> ProjectFile:
-    """The file of a project; an error where its page does not have it, or where there is no such page."""
+def best_wheel(pick: Pick, host: ProjectReader, hashes: Hashes, name: str, specifier: str) -> ProjectFile:
+    """The file of a project for the machine; an error where its page does not have it, or there is no such page."""
     from torchpick.index.projectfiles import IndexTarget  # with packaging, which a refusal does without
 
     hint = f"`--index-base URL` names a mirror, `torchpick refresh` reads what the index has; or leave {name} out"
     if pick.build.vendor is not None:  # no mirror stands for a vendor's index
         hint = f"`torchpick refresh` reads what it has now; `torch<{pick.build.torch}` takes an older one"
-    file = host.best_wheel(name, specifier, IndexTarget(tag, platform), hint)
+    target = IndexTarget(pick.machine.python.tag, pick.machine.platform)
+    file = host.best_wheel(name, specifier, target, hint)
     return hashes.check(on_mirror(file, pick.index_url))
 
 

@@ -144,11 +144,11 @@ def check_builds(question: TargetQuestion, answer: Answer, facts: Mapping[str, P
 
 def hand_over(question: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:
     """The answer as a job with its files, and the exact command for it; nothing is started or written."""
-    installer, platform = question.installer, question.machine.platform
+    installer = question.installer
     job = job_of(question, learnt)
     if installer.name == "uv" and "torch" in job.needs:
         check_pin(job.pick.version, os.getcwd())
-    job = with_addresses(job, installer.name, platform, question.run.knowledge, pages=pages)
+    job = with_addresses(job, installer.name, question.run.knowledge, pages=pages)
     return job, installer.command(job)
 
 
@@ -307,13 +307,12 @@ def _with_vendors_files(run: Run, stack: Stack, pick: Pick) -> Stack:
     vendor = pick.build.vendor if pick.ok else None
     if vendor is None or vendor.alone or run.offline:
         return stack
-    hashes, machine = Hashes(pick, run.knowledge), pick.machine
+    hashes = Hashes(pick, run.knowledge)
     packages = list(stack.packages)
     with open_host(pick) as host, suppress(NetworkError):
         for number, pin in enumerate(packages):
             if pin.name in pick.build.pins:
-                tag, version = machine.python.tag, f"=={pin.version}"
-                wheel = best_wheel(pick, host, hashes, tag, machine.platform, pin.name, version)
+                wheel = best_wheel(pick, host, hashes, pin.name, f"=={pin.version}")
                 packages[number] = pin._replace(index=wheel.with_hash)
     return stack._replace(packages=tuple(packages))
 
