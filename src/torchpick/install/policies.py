@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 from torchpick.decide.answer import Answer
 from torchpick.decide.demands import PackageDemand, required
-from torchpick.environment import requirements
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.environment.toolsettings import Setting, uv_key
 from torchpick.errors import UsageError
 from torchpick.index.projectfiles import FileRules, LeftOutReason, LeftOutVersion
 from torchpick.index.wheelnames import parsed_version
-from torchpick.install.user_settings import UserSettings, options_of, requirements_under
+from torchpick.install.user_settings import UserSettings, limits_in, options_of, requirements_under
 from torchpick.model.machine import Note
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.versions import normal, some_of
@@ -240,6 +239,6 @@ def _overrides(own: UserSettings, installer: str | None) -> Iterator[Requested]:
     """Uv's overrides, which take the place of whatever anybody requires."""
     if installer == "pip":
         return
-    yield from requirements.read_limits(own.uv_words("UV_OVERRIDE"), "UV_OVERRIDE", own.environ, own.fetch)
+    yield from limits_in(own, own.uv_words("UV_OVERRIDE"), "UV_OVERRIDE")
     for file in own.uv_files:
         yield from requirements_under(file, "override-dependencies")

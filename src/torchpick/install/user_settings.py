@@ -13,7 +13,7 @@ from itertools import zip_longest
 from torchpick.environment import requirements, toolsettings
 from torchpick.environment.requirementfiles import RequirementLine, not_below
 from torchpick.environment.requirements import Requested
-from torchpick.errors import RequirementError, UsageError
+from torchpick.errors import NetworkError, RequirementError, UsageError
 from torchpick.model import NamedTuple
 from torchpick.model.address import WHEEL_HOST, is_on_host_of, is_wheel_host, redacted
 from torchpick.model.build import TRIO
@@ -98,12 +98,22 @@ def _without_pin(files: dict[str, Setting], prefix: str, base: str) -> dict[str,
     return {**files, "find-links": links._replace(words=users)}
 
 
+def limits_in(settings: UserSettings, paths: Iterable[str], source: str) -> Iterator[Requested]:
+    """What these files of constraints hold. One that is not there is an error, as it is for pip and uv.
+
+    What a server does not give now binds when the installer asks it again.
+    """
+    for path in paths:
+        with suppress(NetworkError):
+            yield from requirements.read_limits([path], source, settings.environ, settings.fetch)
+
+
 def unasked_constraints(
     settings: UserSettings, installer: str | None, python: str, our_folders: tuple[str, ...]
 ) -> tuple[Requested, ...]:
     """The constraints that bind unasked, each with its place: the variables of both, the files of this installer.
 
-    Files in folders that torchpick writes bind nobody. One that cannot be read is an error, as it is for pip and uv.
+    Files in folders that torchpick writes bind nobody.
     """
     constraints: list[Requested] = []
     sources = [(settings.uv_words(name), name) for name in ("UV_CONSTRAINT", "UV_OVERRIDE")]
@@ -111,8 +121,7 @@ def unasked_constraints(
     if pip is not None and (installer == "pip" or pip.source.startswith("PIP_")):
         sources.insert(0, (list(pip.words), pip.source))
     for words, source in sources:
-        paths = not_below(words, *our_folders)
-        constraints += requirements.read_limits(paths, source, settings.environ, settings.fetch)
+        constraints += limits_in(settings, not_below(words, *our_folders), source)
     for file in settings.uv_files if installer == "uv" else ():
         for key in _BINDING:
             constraints += requirements_under(file, key)
