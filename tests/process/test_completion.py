@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.cli.completion import SHELLS, completion_script, completions
+from torchpick.cli.completion import SHELLS, completions
+from torchpick.knowledge import locations
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model.pick import Request
@@ -28,7 +29,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in NAMES:
         (tmp_path / name).touch()
     for shell in SHELLS:
-        (tmp_path / f"script.{shell}").write_text(completion_script(shell), "utf-8")
+        (tmp_path / f"script.{shell}").write_text(
+            locations.text_of_ours("cli", "shells", f"completion.{shell}"), "utf-8"
+        )
     return tmp_path
 
 

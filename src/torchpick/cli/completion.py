@@ -26,12 +26,8 @@ def run(args: Arguments) -> int:
         return 0
     if len(args.words) != 1 or args.words[0] not in SHELLS:
         raise UsageError("completion for which shell?", hint=f"one of {', '.join(SHELLS)}")
-    print(completion_script(args.words[0]), end="")
+    print(locations.text_of_ours("cli", "shells", f"completion.{args.words[0]}"), end="")
     return 0
-
-
-def completion_script(shell: str) -> str:
-    return locations.text_of_ours("cli", "shells", f"completion.{shell}")
 
 
 def completions(words: Sequence[str]) -> Words:
@@ -44,16 +40,13 @@ def completions(words: Sequence[str]) -> Words:
             yield from _values(flag)
             return
     if not typed:
-        # Each with the first sentence of its help.
-        yield from ((name, _first_sentence(Parser(name).lines[2:])) for name in COMMANDS)
+        for name in COMMANDS:  # each with the first sentence of its help
+            lines = Parser(name).lines[2:]
+            yield name, " ".join(lines[: lines.index("")]).partition(". ")[0].rstrip(".")
     if command == "completion":
         yield from ((shell, "") for shell in SHELLS)
     yield from ((name, flag.about) for flag in flags for name in flag.names if name.startswith("--"))
     yield "--help", "what it does, with examples"
-
-
-def _first_sentence(lines: Sequence[str]) -> str:
-    return " ".join(lines[: [*lines].index("")]).partition(". ")[0].rstrip(".")
 
 
 def _values(flag: Flag) -> Words:

@@ -130,17 +130,12 @@ def _backends(args: Arguments) -> Mapping[str, str]:
     return {normal(backend): backend for backend in args.backend}
 
 
-def _own_backends(there: rewrite.Text | None) -> tuple[str, Mapping[str, str]]:
-    """The backends that the file has, whether as extras or as groups."""
-    return ("extra", {}) if there is None else backend_names(toml.read(there.text, there.file))
-
-
 def _taken_over(args: Arguments, there: rewrite.Text | None, own: App, data: Mapping[str, Any]) -> Plan:
     """The backends that are asked for, else those that the project has, else those that its users' GPUs need.
 
     `data` is the file without our lines.
     """
-    kind, before = _own_backends(there)
+    kind, before = backend_names({} if there is None else toml.read(there.text, there.file))
     _, authors = backend_names(data)
     groups = args.groups or bool(before and kind == "group")
     backends = _backends(args) or before or {normal(backend): backend for backend in own.backends()}

@@ -24,6 +24,7 @@ from torchpick.model.package import (
     PinnedPackage,
     Stack,
     same_module_conflicts,
+    within,
 )
 from torchpick.model.pick import Wish
 from torchpick.model.table import Table, below, floor_of
@@ -209,7 +210,7 @@ class _Environment:
     def _asks(self, demand: PackageDemand) -> str:
         """Who requires something; what METADATA does not say is not said of it."""
         package = next((package for package in self.packages if package.who == demand.by), None)
-        beyond = () if package is None else self.facts[package.name].rule.beyond_for(package.version)
+        beyond = () if package is None else within(self.facts[package.name].rule.beyond, package.version)
         verb = "goes with" if any(named(line) == demand.name for line in beyond) else "asks for"
         return f"{demand.by} {verb} {demand.text}"
 

@@ -32,7 +32,7 @@ from torchpick.model.address import is_wheel_host
 from torchpick.model.build import TRIO, python_name
 from torchpick.model.machine import Note
 from torchpick.model.metadata import Metadata
-from torchpick.model.package import Catalog, Package, PackageFacts, Stage
+from torchpick.model.package import Catalog, Package, PackageFacts, Stage, within
 
 T = TypeVar("T")
 
@@ -189,11 +189,11 @@ class Learner:
             return row._replace(undescribed=f"its METADATA has `{line}`, which is not a valid requirement")
         rule = facts.rule
         return row._replace(
-            requires=(*metadata.requires, *rule.beyond_for(version)),
+            requires=(*metadata.requires, *within(rule.beyond, version)),
             requires_python="" if suits_python(metadata.requires_python, self.target) else metadata.requires_python,
             links_torch=bool(rule.links_torch),
             optional=rule.optional,
-            jit=rule.jit_for(version),
+            jit=next(within(rule.jit, version), None),
             guessed=metadata.guessed,
         )
 

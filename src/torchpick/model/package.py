@@ -125,14 +125,6 @@ class WheelRule(NamedTuple):
     jit: Mapping[str, str] = {}
     cuda_extras: Mapping[str, str] = {}
 
-    def beyond_for(self, version: str) -> tuple[str, ...]:
-        """What METADATA of this version leaves out."""
-        return tuple(within(self.beyond, version))
-
-    def jit_for(self, version: str) -> str | None:
-        """For which GPUs kernels of this version are compiled at run time, where they are."""
-        return next(within(self.jit, version), None)
-
 
 def within(by_specifier: Mapping[str, T], version: str) -> Iterator[T]:
     """The value of each specifier that has the version."""

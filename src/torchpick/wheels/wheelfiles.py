@@ -259,7 +259,7 @@ def make_row(line: Mapping[str, Any], rule: WheelRule, own_cuda: OwnCuda) -> Row
 
 def _said_by(rule: WheelRule, number: str) -> Row:
     """What the rule says of few packages, where it says it of this version."""
-    floor = rule.jit_for(number)
+    floor = next(within(rule.jit, number), None)
     falls_back = rule.minor_fallback is not None and next(within({rule.minor_fallback: True}, number), False)
     row = {"minor_fallback": falls_back or None, "optional": rule.optional or None, "jit": floor}
     return {key: value for key, value in row.items() if value is not None}
@@ -290,7 +290,7 @@ def _requires(texts: Iterable[str], rule: WheelRule, number: str) -> list[str]:
     for text in texts:
         with suppress(ValueError):  # the installer has its own opinion of such a line
             requires.append(str(parsed(text)))
-    return [*dict.fromkeys(requires), *rule.beyond_for(number)]
+    return [*dict.fromkeys(requires), *within(rule.beyond, number)]
 
 
 def _with_minor(cuda: str | None, requires: list[str], own_cuda: OwnCuda) -> str | None:
