@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scripts.table import checking
 from tests.growth import in_line
-from torchpick.doctor import posts, texts
+from torchpick.doctor import posts, steps, texts
 from torchpick.doctor.endings import last_error
 from torchpick.doctor.texts import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
@@ -75,21 +75,95 @@ def test_every_finding_that_is_named_exists_and_every_sentence_is_one() -> None:
             assert sentence, signature.id
 
 
+def about(row: Signature, facts: Collection[str], text: str = "", **values: str | None) -> tuple[str, ...]:
+    return steps.about(row, values, facts, lambda _: None, steps.Doings(text).has).cures
+
+
 @pytest.mark.parametrize(
     ("facts", "cures"),
     [
-        ((), ("on Linux `apt install x`", "on Windows run x", "`export A=1`", "set LD_LIBRARY_PATH")),
-        (("linux",), ("on Linux `apt install x`", "`export A=1`", "set LD_LIBRARY_PATH")),
-        (("linux", "windows"), ("on Windows run x", "`set A=1`")),
-        (("macos",), ("`export A=1`",)),
+        ((), ("on Linux `apt install x`", "on Windows run x; or y", "`export A=1`", "name it; set LD_LIBRARY_PATH")),
+        (("linux",), ("on Linux `apt install x`", "`export A=1`", "name it; set LD_LIBRARY_PATH")),
+        (("linux", "windows"), ("on Windows run x; or y", "`set A=1`", "name it")),
+        (("macos",), ("`export A=1`", "name it")),
+        (("macos", "uv"), ("`export A=1`", "name it")),
     ],
 )
 def test_what_is_to_be_done_is_for_the_system_of_the_text(facts: tuple[str, ...], cures: tuple[str, ...]) -> None:
-    row = KNOWN["NO_KERNEL_IMAGE"]._replace(
-        cures=("on Linux `apt install x`", "on Windows run x", "`export A=1`", "set LD_LIBRARY_PATH")
-    )
-    assert row.about({}, facts, lambda _: None).cures == cures
-    assert row._replace(cures=("on Linux x",)).about({}, {"windows"}, lambda _: None).cures == ("on Linux x",)
+    every = ("on Linux `apt install x`", "on Windows run x; or y", "`export A=1`", "name it; set LD_LIBRARY_PATH")
+    row = KNOWN["NO_KERNEL_IMAGE"]._replace(cures=every, steps=())
+    assert about(row, facts) == cures
+    assert about(row._replace(cures=("on Linux x",)), {"windows"}) == ("on Linux x",)
+
+
+@pytest.mark.parametrize(
+    ("facts", "cures", "shown"),
+    [
+        ({"k8s"}, ("in /etc/docker/daemon.json x", "or in Kubernetes y"), ("in Kubernetes y",)),
+        ({"k8s", "docker"}, ("in /etc/docker/daemon.json x", "z"), ("in /etc/docker/daemon.json x", "z")),
+        ({"uv"}, ("`pip install x`, then `pip uninstall -y y`",), ("`uv pip install x`, then `uv pip uninstall y`",)),
+        ({"amd"}, ("a newer NVIDIA driver", "then a build for gfx1100"), ("a build for gfx1100",)),
+        ({"amd", "nvidia"}, ("a newer NVIDIA driver", "or ROCm"), ("a newer NVIDIA driver", "or ROCm")),
+        ({"nvidia"}, ("`x --nv` (for AMD `--rocm`)", "y"), ("`x --nv` (for AMD `--rocm`)", "y")),
+        ({"macos"}, ("the CUDA toolkit; else y", 'or the device "mps"'), ('the device "mps"',)),
+        ({"windows"}, ("take an older gcc, or take MSVC 14", "y"), ("take MSVC 14", "y")),
+    ],
+)
+def test_a_step_for_another_world_is_left_out_and_the_next_stands_alone(
+    facts: set[str], cures: tuple[str, ...], shown: tuple[str, ...]
+) -> None:
+    assert about(KNOWN["NO_KERNEL_IMAGE"]._replace(cures=cures, steps=()), facts) == shown
+
+
+def test_no_condition_of_a_step_says_what_its_own_words_say() -> None:
+    """What a step names is for another system is found in its words, so that none has to be told so."""
+    told = [
+        (row.id, step)
+        for row in KNOWN.values()
+        for where, unless, step in row.steps
+        for system in unless & {"linux", "windows", "macos"}
+        if where.isdisjoint({"linux", "windows", "macos"})
+        and about(row._replace(steps=(), cures=(step, "x")), {system}) == ("x",)
+    ]
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        ("use float16 (`--dtype half`)", "then I gave --dtype half and now it says"),
+        ("`export A_FLAG=1` before the program starts", "$ export A_FLAG=1\n$ python x.py"),
+        (
+            "update the NVIDIA driver of Windows, then `wsl --update` and `wsl --shutdown`",
+            "I did wsl --update, wsl --shutdown",
+        ),
+        ("restart the machine", "I have rebooted, and restarted the machine twice"),
+        ("install FFmpeg (4 to 8)", "- FFmpeg 4.2.7"),
+        ("`pip install --no-build-isolation x`; then z", "pip install x --no-build-isolation"),
+    ],
+)
+def test_what_a_text_says_was_done_is_not_advised_again(step: str, text: str) -> None:
+    row = KNOWN["NO_KERNEL_IMAGE"]._replace(cures=(step, "y"), steps=())
+    assert about(row, (), text) == ("y",)
+    assert about(row, (), "should I do that?") == (step, "y")
+    (alone,) = about(row._replace(cures=(step,)), (), text)
+    assert "is done already" in alone
+
+
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        ("`CUDA_LAUNCH_BLOCKING=1` names it", "For debugging consider passing CUDA_LAUNCH_BLOCKING=1"),
+        ("update the driver", "I have not updated the driver, and FFmpeg 4.2"),
+        ("install a newer FFmpeg", "FFmpeg 4.2"),
+        ("keep it (no `pip install torch`)", "!pip install torch"),
+        ("`torchpick install torch` and `--dtype half`", "I gave --dtype half"),
+        ("`pip install torch`", "pip install torch==2.1"),
+        ("restart the machine", "please restarted the machine"),
+    ],
+)
+def test_what_others_advise_or_what_is_another_thing_is_not_done(step: str, text: str) -> None:
+    assert about(KNOWN["NO_KERNEL_IMAGE"]._replace(cures=(step, "y"), steps=()), (), text) == (step, "y")
 
 
 PLACEHOLDERS = re.compile(r"\b(?:NAME|PACKAGE|VERSION|X\.Y\.Z|REQUIRED|PUBLISHED|SUPPORTED|BACKEND)\b")
@@ -100,11 +174,12 @@ PLACEHOLDERS = re.compile(r"\b(?:NAME|PACKAGE|VERSION|X\.Y\.Z|REQUIRED|PUBLISHED
 def test_nothing_is_left_to_fill_in_and_something_to_be_done(system: str, package: str | None) -> None:
     unknown = dict.fromkeys(("REQUIRED", "PUBLISHED", "SUPPORTED", "BACKEND", "triton==X.Y.Z"))
     values = {"PACKAGE": package, "torch==X.Y.Z": "torch", " --gpu NAME --driver VERSION": "", **unknown}
-    told = [row.about(values, {system}, lambda _: None) for row in KNOWN.values()]
+    told = [steps.about(row, values, {system}, lambda _: None, lambda _: False) for row in KNOWN.values()]
 
     said = {row.id: " ".join((*row.cures, row.meaning, row.title, *row.causes)) for row in told}
     assert [name for name, text in said.items() if PLACEHOLDERS.search(text)] == []
     assert [row.id for row in told if not row.cures] == []
+    assert [row.id for row in told if re.match(r"(?:or|then|else|and)\b", row.cures[0])] == []
 
 
 @pytest.mark.parametrize(

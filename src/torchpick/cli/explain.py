@@ -11,6 +11,7 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.progress import Progress, start_progress
 from torchpick.cli.text import block, note, wrap
+from torchpick.doctor import steps
 from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.environment.world import opened
 from torchpick.errors import TorchpickError, UsageError
@@ -80,7 +81,7 @@ def _brief(lines: Sequence[tuple[str, str]], room: int) -> list[tuple[str, str]]
 
 def _shorter(label: str, words: str) -> str:
     """The first sentence of why; both ends of what is to be done, and of a long line."""
-    clauses = words.split("; ")
+    clauses = steps.clauses(words)
     if label == "do" and len(words) > _MOST_TO_DO and len(clauses) > 1:
         return f"{clauses[0]}; {clauses[-1]}"
     if label == "why":

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from torchpick.doctor import endings, examination, offers, reading, remedy, situation, texts
+from torchpick.doctor import endings, examination, offers, reading, remedy, situation, steps, texts
 from torchpick.doctor.endings import Ending
 from torchpick.doctor.examination import Examination
 from torchpick.doctor.situation import Situation
@@ -84,12 +84,12 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     values = {**values, "BACKEND": _label(said, run)} | {f"<{name}>": words for name, words in said.facts.items()}
     with_package = cache(lambda name: offers.with_package(name, said, request, run))
     facts = _facts(said, request, run)
-    lower = text.lower()
+    lower, doings = text.lower(), steps.Doings(text)
     facts |= {fact for row in known.values() for fact in row.spelt if fact[1:] in lower}
 
     def explained(exam: Examination | None = None) -> tuple[Explained, ...]:
         advised = {match.signature.id: match.signature.cause(facts, known) for match in matches}
-        advised = {name: cause.about(values, facts, with_package) for name, cause in advised.items()}
+        advised = {name: steps.about(cause, values, facts, with_package, doings.has) for name, cause in advised.items()}
         return _explained(matches, facts, advised, exam)
 
     notes = (*mentioned, *situation.contradictions(said))

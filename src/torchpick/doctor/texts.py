@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import chain, islice
 from typing import NamedTuple
@@ -127,70 +127,6 @@ class Signature(NamedTuple):
         """What is behind it where these facts hold: by the first case that they meet, else the error itself."""
         found = (known[cause].cause(facts, known) for where, cause in self.cases if facts >= {*where})
         return next(found, self)
-
-    def about(
-        self, values: Mapping[str, str | None], facts: Collection[str], with_package: Callable[[str], str | None]
-    ) -> Signature:
-        """What is to be done with what is known of the text in it: a package, its torch, a machine's flags, a system.
-
-        What these very facts ask for is first, and what they rule out is left out, as is a remedy with a name of which
-        nothing is known, and one of another system. `with_package` answers which release of a package goes with the
-        text's torch, in place of a command that would.
-        """
-        package = values.get("PACKAGE")
-        fits = [step for step in self.steps if step[0] <= {*facts} and step[1].isdisjoint(facts)]
-        steps = (step for *_, step in sorted(fits, key=lambda step: not step[0]))
-        every = [*dict.fromkeys((*steps, *self.cures))]
-        cures = [cure for cure in every if not _is_elsewhere(cure, facts)] or every
-        planned = [cure for cure in cures if "RELEASE" in cure or ("`torchpick plan" in cure and "PACKAGE" in cure)]
-        if package and planned and (answer := with_package(package)):
-            first = planned[0]
-            cures[cures.index(first)] = first.replace("RELEASE", answer) if "RELEASE" in first else answer
-            cures = [cure for cure in cures if cure not in planned]
-        elif package is None:
-            cures = [cut for cure in cures if (cut := _PLANNED.sub("", cure))]
-        cures = [cut for cure in cures if (cut := re.sub("(?:: )?RELEASE", "", cure))]
-        unknown = [name for name, value in values.items() if value is None]
-        cures = [cure for cure in cures if not any(map(cure.count, unknown))]
-        for name, value in values.items():
-            cures = [cure.replace(name, name if value is None else value) for cure in cures]
-        if "amd" in facts and "nvidia" not in facts:
-            cures = [cure.replace("CUDA_LAUNCH_BLOCKING=1", "AMD_SERIALIZE_KERNEL=3") for cure in cures]
-        if "windows" in facts:
-            cures = [cure.replace("`export ", "`set ") for cure in cures]
-        sentences = self.meaning.split(". ")
-        if "torch before 2" in facts:
-            sentences = [sentence for sentence in sentences if not _SINCE_TORCH_2.search(sentence)] or sentences
-        meaning = ". ".join(sentences).removesuffix(".") + "." * bool(self.meaning)
-        title, meaning = (text.replace("PACKAGE", package or "a package") for text in (self.title, meaning))
-        return self._replace(cures=(*cures,), title=title, meaning=meaning)
-
-
-# What a cure says of the command that needs a package's name.
-_PLANNED = re.compile(r"[:,]? ?\(?`torchpick plan [^`]{0,80}PACKAGE[^`]{0,80}`[^;)]{0,200}\)?")
-_LINUX_ALONE = re.compile(r"on linux\b|.*`(?:sudo )?apt|.*\bLD_(?:LIBRARY_PATH|PRELOAD)\b", re.IGNORECASE)
-_WINDOWS_ALONE = re.compile(r"on windows\b|.*\btriton-windows\b", re.IGNORECASE)
-_SYSTEMS = ("linux", "windows", "macos")
-_NVIDIA = re.compile(r"(?<!with an )\bNVIDIA\b|\bnvidia-smi\b|\bCUDA build|\bcu1[1-3]\d\b")
-_AMD = re.compile(r"\bAMD\b|\bROCm\b|\brocm\d|\bHIP\b|\bgfx\d")
-
-
-# What there is only since torch 2.
-_SINCE_TORCH_2 = re.compile(r"\bcu1[23]\d\b|\bCUDA 1[23]\b|\btorch 2\.\d|\bcuDNN 9|\b2\.\d{1,2}\.\d\b")
-
-
-def _is_elsewhere(cure: str, facts: Collection[str]) -> bool:
-    """Whether it is for another system, or another maker's GPUs, than the text's."""
-    is_other = "nvidia" not in facts and not {"amd", "intel gpu"}.isdisjoint(facts)
-    if is_other and _NVIDIA.search(cure) and not _AMD.search(cure):
-        return True
-    system = next((system for system in reversed(_SYSTEMS) if system in facts), None)
-    if system is None:
-        return False
-    named = next((name for name in _SYSTEMS if cure.lower().startswith(f"on {name} ")), None)
-    if system != "windows" and _WINDOWS_ALONE.match(cure):
-        return True
-    return named not in (None, system) or (system != "linux" and _LINUX_ALONE.match(cure) is not None)
 
 
 class Match(NamedTuple):

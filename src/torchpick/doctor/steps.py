@@ -1,0 +1,202 @@
+"""What is to be done about a cause, for one text: what is for its world and was not done, with its names in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+
+from torchpick.doctor.texts import Signature
+
+# For each kind of surroundings the facts that say which it is, and how a step says that it is for those alone.
+_WORLDS = tuple(
+    {world: re.compile(form) for world, form in kind.items()}
+    for kind in (
+        {
+            "linux": r"(?i)(?:^|[,;:] )on linux\b|\bsudo\b|\bapt(?:-get)? |\bLD_(?:LIBRARY_PATH|PRELOAD)\b|\.so\b"
+            r"|(?<![\w.:/])/(?:etc|usr|dev|proc|lib)/|\b(?:ldconfig|modprobe|systemctl|dmesg|older gcc)\b"
+            r"|\bg(?:cc|\+\+)-\d",
+            "windows": r"(?i)(?:^|[,;:] )on windows\b|\btriton-windows\b|\bVisual (?:Studio|C\+\+)|\bMSVC\b|`set "
+            r"|\bPowerShell\b|\w\.(?:dll|exe|bat)\b|\b[A-Z]:\\",
+            "macos": r"(?i)(?:^|[,;:] )on (?:macos|a mac|the mac)\b|\bbrew |\bxcode|\"mps\"",
+        },
+        {
+            "nvidia": r"(?<!with an )\bNVIDIA\b|\bnvidia-smi\b|\bCUDA (?:build|toolkit)|\bcu1[1-3]\d\b",
+            "amd": r"\bAMD\b|\bROCm\b|\brocm\d|\bHIP\b|\bgfx\d",
+            "intel gpu": r"\bXPU\b|\bxpu\b|\boneAPI\b|\bIntel's\b",
+            "macos": r"\bMacs?\b|\bApple|\"mps\"|\bMPS\b",
+        },
+        {
+            "docker": r"/docker/daemon\.json|\bdocker (?:run|context)\b|restart [Dd]ocker\b|--runtime=docker",
+            "k8s": r"(?i)\bkubernetes\b|\bemptyDir\b|\bkubectl\b|\bpods?\b",
+            "apptainer": r"(?i)\bapptainer\b|\bsingularity\b",
+        },
+    )
+)
+# What these worlds call otherwise.
+_REWRITTEN = (
+    ("windows", re.compile("`export "), "`set "),
+    ("amd", re.compile("CUDA_LAUNCH_BLOCKING=1"), "AMD_SERIALIZE_KERNEL=3"),
+    ("uv", re.compile(r"`(?:python -m )?pip (install|uninstall)(?: -y)?(?= )"), r"`uv pip \1"),
+)
+_PLAIN_TEXT = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)(?![^()]*\))"  # neither in backticks nor in brackets
+_CLAUSES = re.compile(f"; {_PLAIN_TEXT}")
+_ASIDE = re.compile(r"\([^()]*\)")
+# Other ways to the same, in one clause.
+_WAYS = re.compile(rf", or (?=`|(?:add|build|compile|install|keep|name|put|run|set|take|use) ){_PLAIN_TEXT}")
+_JOINED = re.compile(r"^(?:or|then|and|else)\b,? ")
+_ALL_DONE = "what is known to help is done already: which line does the program end with now? explain that one alone"
+# What a cure says of the command that needs a package's name.
+_PLANNED = re.compile(r"[:,]? ?\(?`torchpick plan [^`]{0,80}PACKAGE[^`]{0,80}`[^;)]{0,200}\)?")
+# What there is only since torch 2.
+_SINCE_TORCH_2 = re.compile(r"\bcu1[23]\d\b|\bCUDA 1[23]\b|\btorch 2\.\d|\bcuDNN 9|\b2\.\d{1,2}\.\d\b")
+
+
+def about(
+    cause: Signature,
+    values: Mapping[str, str | None],
+    facts: Collection[str],
+    with_package: Callable[[str], str | None],
+    is_done: Callable[[str], bool],
+) -> Signature:
+    """What is to be done with what is known of the text in it: a package, its torch, a machine's flags, a system.
+
+    What these very facts ask for is first, and what they rule out is left out, as is a remedy with a name of which
+    nothing is known, one of another world, and what is done. `with_package` answers which release of a package goes
+    with the text's torch, in place of a command that would.
+    """
+    package = values.get("PACKAGE")
+    fits = [step for step in cause.steps if step[0] <= {*facts} and step[1].isdisjoint(facts)]
+    steps = (step for *_, step in sorted(fits, key=lambda step: not step[0]))
+    cures = [*dict.fromkeys((*steps, *cause.cures))]
+    planned = [cure for cure in cures if "RELEASE" in cure or ("`torchpick plan" in cure and "PACKAGE" in cure)]
+    if package and planned and (answer := with_package(package)):
+        first = planned[0]
+        cures[cures.index(first)] = first.replace("RELEASE", answer) if "RELEASE" in first else answer
+        cures = [cure for cure in cures if cure not in planned]
+    elif package is None:
+        cures = [cut for cure in cures if (cut := _PLANNED.sub("", cure))]
+    cures = [cut for cure in cures if (cut := re.sub("(?:: )?RELEASE", "", cure))]
+    unknown = [name for name, value in values.items() if value is None]
+    cures = [cure for cure in cures if not any(map(cure.count, unknown))]
+    for kind in _WORLDS:
+        # A cause with steps for other worlds alone is of such a world, whatever else the text names.
+        is_elsewhere = partial(_is_elsewhere, kind, _here(kind, facts))
+        cures = [cut for cure in cures if (cut := _without(cure, is_elsewhere))] or cures
+    for name, value in values.items():
+        cures = [cure.replace(name, name if value is None else value) for cure in cures]
+    for world, form, other in _REWRITTEN:
+        if world in facts and (world != "amd" or "nvidia" not in facts):
+            cures = [form.sub(other, cure) for cure in cures]
+    cures = [cut for cure in cures if (cut := _without(cure, is_done))] or [_ALL_DONE] * bool(cures)
+    sentences = cause.meaning.split(". ")
+    if "torch before 2" in facts:
+        sentences = [sentence for sentence in sentences if not _SINCE_TORCH_2.search(sentence)] or sentences
+    meaning = ". ".join(sentences).removesuffix(".") + "." * bool(cause.meaning)
+    title, meaning = (text.replace("PACKAGE", package or "a package") for text in (cause.title, meaning))
+    cures[:1] = [_JOINED.sub("", cure) for cure in cures[:1]]
+    return cause._replace(cures=(*cures,), title=title, meaning=meaning)
+
+
+def _here(kind: Collection[str], facts: Collection[str]) -> set[str]:
+    """Of this kind of worlds those that a text is of: what is said of a Mac, or of Windows, says which it is."""
+    worlds = {*kind} & {*facts}
+    for world in ("macos", "windows"):
+        if world in worlds and "linux" in kind:
+            return {world}
+    return worlds - {"macos"} if "nvidia" in worlds else worlds
+
+
+def _is_elsewhere(kind: Mapping[str, re.Pattern[str]], here: Collection[str], clause: str) -> bool:
+    """Whether it says that it is for other worlds of this kind than the text's; what is in brackets is by the way."""
+    named = {world for world, form in kind.items() if form.search(clause)} if here else set()
+    return bool(named) and named.isdisjoint(here) and any(kind[one].search(_ASIDE.sub("", clause)) for one in named)
+
+
+def _without(cure: str, leaves: Callable[[str], bool]) -> str:
+    """A step without the clauses, and the ways in them, that are left out: what follows on the first goes with it."""
+    left = [
+        "" if leaves(clause) else ", or ".join(way for way in _WAYS.split(clause) if not leaves(way))
+        for clause in clauses(cure)
+    ]
+    return "; ".join(filter(None, left)) if left[0] else ""
+
+
+def clauses(step: str) -> list[str]:
+    """What a step says one after the other; what is in backticks or in brackets is one."""
+    return _CLAUSES.split(step)
+
+
+# A line that is a command; what somebody says, in whose parts with such words it is no doing of theirs.
+_COMMAND = re.compile(
+    r"(?:[^\s`]{0,60} ?[$#>%] ?|!|PS [^>]{0,80}> ?|(?:RUN|ENV|ARG) |- |\d[.)] |`)?(?:sudo |export |set )?"
+    r"(?:[A-Z][A-Z0-9_]{3,}=|(?:pip3?|uv|conda|mamba|python[\d.]*|docker|wsl|apt(?:-get)?|brew|cmake)\b)"
+)
+_TOLD = re.compile(r"\b(?:I|I've|we|my|already|tried)\b")
+_ADVISED = re.compile(
+    r"(?i)\b(?:try|consider|please|should|recommend\w*|must|make sure|you|instead|solution|if|not|cannot|never|without"
+    r"|fail\w*)\b|n't\b"
+)
+_PARTS = re.compile(r"(?<=[.,;!?:)]) | but | and ")
+_LONGEST_LINE = 500
+_SPAN = re.compile(r"`([^`]+)`")
+_RUN = re.compile(r"--\w|[A-Z][A-Z0-9_]{3,}=|(?!import |from )\S+ ")
+_NEGATED = re.compile(r"\b(?:no|not|without|never|than) `[^`]+`")
+# In a step outside of backticks: a flag or a variable with its value.
+_SETTING = re.compile(r"(?<![\w`-])(?:--[a-z][\w-]+|[A-Z][A-Z0-9_]{3,})=[\w./:]+")
+# How a step begins that says what to do, and how somebody says to have done it.
+_DID = {
+    "install": "installed",
+    "reinstall": "re-?installed",
+    "update": "(?:updated|upgraded)",
+    "restart": "(?:restarted|rebooted)",
+    "reboot": "(?:restarted|rebooted)",
+    "remove": "(?:removed|uninstalled)",
+}
+_BEGINS = re.compile(
+    rf"({'|'.join(_DID)})\b(?: (?:the|a|an|every|your))?(?: [\w+.-]+){{0,3}}? ([\w+.-]+)"
+    r"(?= ?$| ?[,:(]| (?:on|of|with|by|and|in) )"
+)
+_COMPARED = re.compile(r"\b(?:newer|newest|older|other|another|again|anew|fresh|own)\b")
+
+
+class Doings:
+    """What a text says was done: its lines of commands, and what somebody says."""
+
+    def __init__(self, text: str) -> None:
+        done: list[str] = []
+        for line in text.split("\n"):
+            if len(line) > _LONGEST_LINE:
+                continue
+            parts = [line] if _COMMAND.match(line) else _PARTS.split(line) if _TOLD.search(line) else []
+            done += (part for part in parts if len(parts) == 1 or not _ADVISED.search(part))
+        self._text, self._done = text.lower(), "\n".join(done).lower()
+        self._lines = [*map(_words, done)]
+
+    def has(self, clause: str) -> bool:
+        """Whether all that a clause says was done: its commands, flags and variables, else what it begins with."""
+        ways = _WAYS.split(clause)
+        if len(ways) > 1:
+            return all(map(self.has, ways))
+        spans = _SPAN.findall(_NEGATED.sub("", clause))
+        if any("torchpick" in span for span in spans):
+            return False
+        actions = [span for span in spans if _RUN.match(span)]
+        actions += _SETTING.findall(_SPAN.sub("", clause))
+        if actions:
+            return all(any(words <= line for line in self._lines) for words in map(_words, actions))
+        words = _BEGINS.match(clause)
+        if words is None or _COMPARED.search(clause):
+            return False
+        did, thing = _DID[words[1]], re.escape(words[2].lower())
+        shown = rf"(?<![\w-]){thing}(?: version)?[ :=v]{{1,4}}\d+\.\d"
+        if words[1] == "install" and re.search(shown, self._text):
+            return True
+        told = rf"\b{did}\b[^\n.]{{0,60}}\b{thing}\b|\b{thing}\b[^\n.]{{0,30}}\b{did}\b"
+        return re.search(told, self._done) is not None
+
+
+def _words(line: str) -> set[str]:
+    """A command by its words in any order, without quotes, and with a blank between a flag and its value."""
+    words = re.sub(r"(--[\w-]+)=", r"\1 ", re.sub(r"[\"'`]", "", line.lower())).split()
+    return {word.rstrip(",.;:") for word in words} - {"sudo", "export", "set"}
