@@ -14,7 +14,7 @@ from torchpick.errors import MissingPackageError, TorchpickError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 # Objects made at start live as long as the run; collecting them a dozen times finds nothing and takes a millisecond.
@@ -156,8 +156,5 @@ def _refused(error: OSError) -> TorchpickError:
 
 def _guard(name: str, function: str, words: Sequence[str], status: int) -> str | None:
     """What stdout gets if this command fails and empty output would be taken for a result."""
-    guard: str | None = None
-    module = sys.modules.get(name)
-    if module is not None and function == "run" and hasattr(module, "guard") and "--json" not in words:
-        guard = module.guard(words, status)
-    return guard
+    guard: Callable[[Sequence[str], int], str | None] | None = getattr(sys.modules.get(name), "guard", None)
+    return guard(words, status) if guard and function == "run" and "--json" not in words else None

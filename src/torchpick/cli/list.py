@@ -236,7 +236,8 @@ def _ignoring_silent_driver(run: Run) -> tuple[Machine, Wish]:
         machine = error.machine._replace(gpus=(), trouble=None, notes=(*error.machine.notes, note))
         builds = run.read_table((machine,), "stable").of(machine.platform.name)
         for_gpus = tuple(sorted({build.backend for build in builds if build.family == "cuda"}))
-        return machine, read_wish(run) if read_wish(run).backends else read_wish(run)._replace(backends=for_gpus)
+        wish = read_wish(run)
+        return machine, wish if wish.backends else wish._replace(backends=for_gpus)
 
 
 def _versions_table(rows: Iterable[tuple[Package, Stack]]) -> list[tuple[str, ...]]:

@@ -61,7 +61,8 @@ def run(args: Arguments, file: str, run: Run) -> int:
     for flag in about.split():
         if getattr(args, flag):
             raise UsageError("the page is for every machine", hint=f"leave out `--{flag.replace('_', '-')}`")
-    wish = read_wish(run)._replace(index_base=redacted(read_wish(run).index_base))
+    wish = read_wish(run)
+    wish = wish._replace(index_base=redacted(wish.index_base))
     table = run.knowledge.table(PLATFORMS, run.request.channel)
     machine = run.with_request(run.request._replace(gpus=("none",))).find_machine()
     system = machine.platform.name if machine.platform.name in PLATFORMS else "linux-x86_64"

@@ -24,7 +24,7 @@ from torchpick.install.installers import (
     find_target,
     find_uv,
 )
-from torchpick.install.question import find_prefix, read_limits, read_wish
+from torchpick.install.question import find_prefix, read_wish
 from torchpick.install.user_settings import UserSettings, as_limits, check_passed_on, read_settings
 from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.machine import Machine
@@ -153,8 +153,7 @@ class TargetQuestion:
         )
         wish = read_wish(self.run.without_requirements())
         limits = (limit for limit in self.requirements.limits if self.holds(limit.marker))
-        unasked = read_limits(self.run, wish.index_base)
-        bound = wish._replace(limits=tuple(dict.fromkeys((*as_limits(limits, wish.index_base), *unasked))))
+        bound = wish._replace(limits=tuple(dict.fromkeys((*as_limits(limits, wish.index_base), *wish.limits))))
         stays = None
         if not (self.elsewhere or self.order.upgrade or any(requested.name == "torch" for requested in self.wanted)):
             stays = installed_torch(wish, self.target)
