@@ -32,6 +32,8 @@ FILES = [name for name in _FORMATS["files"] if name not in ("torch-X.Y.Z.json", 
 # What is no repetition in a regular expression, whatever signs it has: an escaped sign, and a class of signs.
 _WITHOUT_MEANING = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
+# What may begin anywhere in a text is not looked for further on than this from each beginning.
+_WIDEST = 2000
 
 
 def main(words: Sequence[str]) -> int:
@@ -112,6 +114,8 @@ def is_bounded(expression: str) -> bool:
     re.compile(expression)
     if expression.startswith(r"\A"):
         expression = expression.replace(r"[\s\S]*", "")
+    elif any(int(most) > _WIDEST for most in re.findall(r"\[\\s\\S\]\{\d*,(\d+)\}", expression)):
+        return False
     return _UNBOUNDED.search(_WITHOUT_MEANING.sub("x", expression)) is None
 
 
@@ -173,6 +177,16 @@ def _errors(file: Row, _: str) -> Iterator[Fault]:
         yield from _unlisted(f"signatures[{place}].findings", row["findings"], codes)
         if row["install"] and row["no_use"] and not row["links"]:
             yield f"signatures[{place}].links", "must name a thread"
+        for number, step in enumerate(row.get("steps", ())):
+            path = f"signatures[{place}].steps[{number}].do"
+            yield from _unlisted(path, re.findall(r"<([a-z][\w ]*)>", step["do"]), step["where"])
+
+
+def _words(file: Row, _: str) -> Iterator[Fault]:
+    for name, expressions in file["words"].items():
+        for place, expression in enumerate(expressions):
+            if "(" not in expression and any(re.fullmatch(r"[A-Za-z0-9]{1,4}", one) for one in expression.split("|")):
+                yield f"words.{name}[{place}]", r"must have `\b` around so short a word"
 
 
 def _unlisted(path: str, names: Sequence[str], listed: Iterable[str]) -> Iterator[Fault]:
@@ -190,4 +204,5 @@ _CONTRADICTIONS: Mapping[str, Callable[[Row, str], Iterable[Fault]]] = {
     "intel.json": _intel,
     "vendors.json": _vendors,
     "errors.json": _errors,
+    "words.json": _words,
 }

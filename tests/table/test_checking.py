@@ -29,6 +29,19 @@ def test_what_is_no_file_of_ours_is_refused(tmp_path: Path, content: bytes, says
     assert says in fault_of(tmp_path, "torch-2.14.1.json", content).message
 
 
+@pytest.mark.parametrize(("name", "there", "changed", "path"), [
+    ("errors.json", '"do": "', '"do": "<of no fact> ', ".do[0]"),
+    ("words.json", '"\\\\bdocker"', '"gpus|dock"', "words.container[0]"),
+    ("words.json", '"\\\\bdocker"', '"docker[\\\\s\\\\S]{0,3000}x"', "words.container[0]"),
+])  # fmt: skip
+def test_what_a_text_was_not_asked_for_and_words_that_are_too_short_or_too_far_apart_are_refused(
+    tmp_path: Path, name: str, there: str, changed: str, path: str
+) -> None:
+    content = (checking.COMPAT / name).read_text("utf-8")
+    assert there in content
+    assert fault_of(tmp_path, name, content.replace(there, changed, 1).encode()).path.endswith(path)
+
+
 @pytest.mark.parametrize("day", ["", "2026-13-01", "2026-1-01", "20261122", "2026-11-2x", "2026-11-00"])
 def test_the_date_is_a_day_of_the_calendar(day: str) -> None:
     assert [where for where, _ in checking.schema_faults("date.json", {"schema": 1, "date": day})] == ["date"]

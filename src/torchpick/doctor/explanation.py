@@ -85,7 +85,7 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     with_package = cache(lambda name: offers.with_package(name, said, request, run))
     facts = _facts(said, request, run)
     lower, doings = text.lower(), steps.Doings(text)
-    facts |= {fact for row in known.values() for fact in row.spelt if fact[1:] in lower}
+    facts |= {fact for row in known.values() for fact in row.spelt if texts.says(fact, lower)}
 
     def explained(exam: Examination | None = None) -> tuple[Explained, ...]:
         advised = {match.signature.id: match.signature.cause(facts, known) for match in matches}

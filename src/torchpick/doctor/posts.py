@@ -113,7 +113,7 @@ def plain(start: bytes, rewritten: Mapping[str, str]) -> str:
     text = "\n".join(message(line).decode("utf-8", "replace") for line in lines if len(line) <= _LONGEST_LINE)
     lower = text.lower()
     for form, other in rewritten.items():
-        if all(part in lower for part in literals(form)):
+        if may_match(form, lower):
             text = re.sub(f"(?im){form}", other, text)
     return text
 
@@ -121,15 +121,23 @@ def plain(start: bytes, rewritten: Mapping[str, str]) -> str:
 _MANY = r"(?:[?*+]|\{[^}]*\})\??"
 _VAGUE = re.compile(rf"(?:\\u.{{4}}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\])(?:{_MANY})?|[^()\\}}]{_MANY}")
 _GROUP = re.compile(rf"\([^()]*\)(?:{_MANY})?")
+# Whatever matches has what stands in such a group.
+_ONE = re.compile(rf"\((?:\?:|\?-i:|(?!\?))([^()|]*)\)(?!{_MANY})")
 
 
 @remembered
-def literals(expression: str) -> Sequence[str]:
-    """The texts that each match of an expression has, in small letters.
+def _literals(expression: str) -> Sequence[Sequence[str]]:
+    """For each alternative of an expression the texts that every match of it has, in small letters."""
+    rest, before = _VAGUE.sub("\0", expression), ""
+    while rest != before:
+        before = rest
+        rest = _GROUP.sub("\0", _ONE.sub(r"\1", rest))
+    return [[part for part in re.split(r"[\0.^$+()]", one) if part] for one in rest.lower().split("|")]
+
+
+def may_match(expression: str, lower: str) -> bool:
+    """Whether a text in small letters has the words of an expression, or of one of its alternatives.
 
     To make an expression ready takes a hundred times as long as to see that a text cannot match it.
     """
-    rest, before = _VAGUE.sub("\0", expression), ""
-    while rest != before:
-        rest, before = _GROUP.sub("\0", rest), rest
-    return () if "|" in rest else [part for part in re.split(r"[\0.^$+()]", rest.lower()) if part]
+    return any(all(part in lower for part in parts) for parts in _literals(expression))

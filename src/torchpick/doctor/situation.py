@@ -120,7 +120,7 @@ def _expressions(fields: Fields, packages: str) -> dict[str, str]:
 
 def _likely(forms: str, lower: str) -> Iterator[str]:
     """Of these expressions, one a line, those that a text in small letters may have by its literal words."""
-    return (form for form in forms.split("\n") if all(part in lower for part in posts.literals(form)))
+    return (form for form in forms.split("\n") if posts.may_match(form, lower))
 
 
 # In ASCII's words: in `在Mac上` no letter of Mac is one of another word, and it takes half as long.
@@ -195,8 +195,7 @@ def package_of(texts: Sequence[str], words: Words) -> str | None:
 
 def question(text: str, words: Words) -> str | None:
     """What to ask about a text without an error, by its words."""
-    lower = text.lower()
-    likely = (form for form in words["questions"] if "|" in form or all(map(lower.__contains__, posts.literals(form))))
+    likely = _likely("\n".join(words["questions"]), text.lower())
     return next((words["questions"][form] for form in likely if re.search(_FLAGS + form, text)), None)
 
 

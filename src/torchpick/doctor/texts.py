@@ -129,6 +129,15 @@ class Signature(NamedTuple):
         return next(found, self)
 
 
+def says(fact: str, lower: str) -> bool:
+    """Whether a text in small letters has the words of such a fact, as whole words but where it ends with `*`."""
+    words = fact[1:].removesuffix("*")
+    if words not in lower:
+        return False
+    before, behind = "(?<![a-z0-9])" * words[0].isalnum(), "(?![a-z0-9])" * fact[-1].isalnum()
+    return re.search(before + re.escape(words) + behind, lower) is not None
+
+
 class Match(NamedTuple):
     """Where a signature was first seen in a line of the most weight, that line, and the innermost frame above it.
 
