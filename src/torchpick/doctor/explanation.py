@@ -87,19 +87,22 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     lower, doings = text.lower(), steps.Doings(text)
     facts |= {fact for row in known.values() for fact in row.spelt if texts.says(fact, lower)}
 
-    def explained(exam: Examination | None = None) -> tuple[Explained, ...]:
-        advised = {match.signature.id: match.signature.cause(facts, known) for match in matches}
-        advised = {name: steps.about(cause, values, facts, with_package, doings.has) for name, cause in advised.items()}
-        return _explained(matches, facts, advised, exam)
-
     notes = (*mentioned, *situation.contradictions(said))
     alone = Explanation(
         (), notes=notes, facts=said.named, ending=ending, question=endings.question(text, said, ending, words)
     )
+
+    def answered(*notes: Note, exam: Examination | None = None, is_unknown: bool = False) -> Explanation:
+        advised = {match.signature.id: match.signature.cause(facts, known) for match in matches}
+        advised = {name: steps.about(cause, values, facts, with_package, doings.has) for name, cause in advised.items()}
+        errors = _explained(matches, facts, advised, exam)
+        asks = _questions(errors[0], known, said, exam, is_unknown=is_unknown) if errors else ()
+        return alone._replace(errors=errors, notes=(*alone.notes, *notes, *asks))
+
     asked = run.with_request(request)
     is_described = said.torch and (asked.has_given_gpus or said.driver or said.driver_cuda or said.packages)
     if facts & _OTHERS or not (is_described or any(match.signature.findings for match in matches)):
-        return alone._replace(errors=explained())
+        return answered()
     beside = tuple(name for name in ("torchvision", "torchaudio") if name in facts)
     try:
         codes = {code for match in matches for code in match.signature.findings[:1]}
@@ -108,8 +111,7 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
         # Whatever the user gave of the machine or the Python: its refusal is theirs to hear.
         if error.exit_status == 2 and (run.request != Request() or run.has_given_gpus):
             raise
-        why = Note("NOT_EXAMINED", f"this environment was not looked at: {error.message}")
-        return alone._replace(errors=explained(), notes=(*alone.notes, why))
+        return answered(Note("NOT_EXAMINED", f"this environment was not looked at: {error.message}"))
     if package is not None:  # what else does not go together is not what that line is about
         findings = (one for one in exam.findings if one.seen.get("package") in (None, normal(package)))
         exam = exam._replace(findings=(*findings,))
@@ -119,16 +121,27 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     is_judged = isinstance(exam.subject, DescribedEnvironment) and (exam.findings or "TORCH_RUNS" in facts)
     if not (is_judged or machine.counted or asked.has_given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
-        text = "which GPU is it? none is known here: `--gpu` (and `--driver`) says it"
-        errors = explained()
-        asks = any({*error.cause.findings[:1]} & _OF_GPUS for error in errors[:1])
-        question = (Note("NO_GPU_KNOWN", text),) if asks else ()
-        return alone._replace(errors=errors, notes=(*alone.notes, *question))
+        return answered(is_unknown=True)
     matches = (*matches, *_by_finding(exam, known.values(), said, matches))
     if exam.subject.torch is not None and exam.remedy is not None and not exam.ok:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
     certain = (note for note in machine.notes if note.code != "DRIVER_ASSUMED")  # there is a line for each range
-    return alone._replace(errors=explained(exam), notes=(*alone.notes, *certain))
+    return answered(*certain, exam=exam)
+
+
+def _questions(
+    first: Explained, known: Mapping[str, Signature], said: Situation, exam: Examination | None, *, is_unknown: bool
+) -> Iterator[Note]:
+    """What decides about the remedy and is not in the text: the GPU, else the torch or the system."""
+    cause = known.get(first.cause.id)
+    ways = (*cause.cures, *(way for where, _, way in cause.steps if not where)) if cause and cause.install else ()
+    is_pair = any("RELEASE" in way or ("torchpick plan" in way and "PACKAGE" in way) for way in ways)
+    if is_unknown and {*first.cause.findings[:1]} & _OF_GPUS:
+        yield Note("NO_GPU_KNOWN", "which GPU is it? none is known here: `--gpu` (and `--driver`) says it")
+    elif is_pair and first.command is None and said.torch is None and (exam is None or exam.subject.torch is None):
+        yield Note("NO_TORCH_KNOWN", "which torch is it (`pip show torch`)? that decides which release fits")
+    elif "Python or platform" in first.cause.title and None in (said.platform, said.python):
+        yield Note("NO_PLATFORM_KNOWN", "which Python and which system is it? `pip debug` says both")
 
 
 def _label(said: Situation, run: Run) -> str | None:
@@ -150,6 +163,8 @@ def _explained(
     """The first error of each cause; `advised` are the causes of the matches, by the ids of what was seen."""
     first: dict[str, Explained] = {}
     ranges = remedy.for_drivers(exam.subject, exam.findings) if exam is not None and exam.remedy is not None else ()
+    if not ranges and exam is not None and exam.subject.torch is not None and "of its time" in facts:
+        ranges = remedy.for_others(exam.subject, exam.remedy)
     for match in matches:
         cause = advised[match.signature.id]
         wanted = (*cause.findings, *match.signature.findings)

@@ -79,8 +79,10 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
     # What is there stays where it can: torch and its CUDA, then torch, then the package.
     wishes = [(beside, label), (beside, "")] if label.startswith("cu") else [(beside, "")] if release else []
     why, source, hints = "", None, tuple[str, ...]()
-    # Where others require a torch, no other one is brought along.
-    others = () if wishes and said.demands else (((own,), ""), ((project,), ""))
+    # Where others require a torch, or were built for one, no other is brought along.
+    is_bound = bool(said.demands) or not {*said.packages}.isdisjoint({*known} - {project, *COMPANIONS})
+    others = [((own,), "")] if not (wishes and is_bound) else []
+    others += [((project,), "")] if not is_bound else []
     for words, backend in (*wishes, *others):
         if source is not None and words is not beside and "windows" not in (request.platform or said.platform or ""):
             break  # a compiler is there more often than not
@@ -95,7 +97,7 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
             if is_built:
                 return f"{goes}{f' ({why})' if why else ''}"
             source = source or goes
-        why, hints = why or _against(answer, project, said), answer.environment.hints[:1]
+        why, hints = why or _against(answer, project, said), answer.environment.hints[: not is_bound]
     return source or ("; ".join((why, *hints)) if why else None)
 
 
