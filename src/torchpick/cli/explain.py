@@ -55,7 +55,7 @@ def run(args: Arguments) -> int:
 
 
 # One screen, to be read at once; `--more` prints all.
-_MOST_LINES, _LEAST_LINES, _COLUMNS = 14, 8, 80
+_MOST_LINES, _LEAST_LINES, _COLUMNS = 14, 7, 80
 # What is left out first stands last; the first that is to be done always has room.
 _ORDER = ("error", "warning", "note", "run", "why", "do", "seen", "won't help", "causes")
 _MOST_SEEN, _MOST_TO_DO = 140, 280
