@@ -13,7 +13,7 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs, read_requirements
 from torchpick.environment.rewrite import Text
 from torchpick.environment.uvsources import MARKED_PLATFORMS, marker_of
-from torchpick.environment.world import World, nearest_with, uv_project
+from torchpick.environment.world import World, nearest_with, text_of, uv_project
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.index.pages import ProjectFile
 from torchpick.install.asking import Order, TargetQuestion, installed_torch, read_question
@@ -169,11 +169,8 @@ def unpin(prefix: str, project: str | None) -> tuple[str, ...]:
 
 def pinned_project(folder: str) -> str | None:
     """The pyproject.toml, in this folder or above, that holds a pin."""
-    above = nearest_with(folder, "pyproject.toml")
-    if above is None:
-        return None
-    file = os.path.join(above, "pyproject.toml")
-    text = rewrite.read_file(file).text
+    file = os.path.join(nearest_with(folder, "pyproject.toml") or folder, "pyproject.toml")
+    text = text_of(file)
     return None if projectfile.remove_settings(text, projectfile.PIN) == text else file
 
 

@@ -48,9 +48,6 @@ class ReportedPackage(NamedTuple):
     files: tuple[ReportedFile, ...] = ()
     index_url: str = ""
 
-    def to_dict(self) -> dict[str, object]:
-        return {"name": self.name, "version": self.version, "url": self.url}
-
 
 def read_report(command: Command, environ: Mapping[str, str]) -> tuple[ReportedPackage, ...]:
     """Run a command that reports: on stdout, or pip, which has other words there too, to a file.
