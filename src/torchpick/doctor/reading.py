@@ -70,8 +70,8 @@ def _causes(known: Mapping[str, Signature]) -> set[str]:
 
 def _stands_beside(matches: Iterable[Match], ending: Ending | None) -> bool:
     """Whether all this stands beside an end that is not known, and is not what the title says: it is not its cause."""
-    if ending is None or any(ending.is_of(match) for match in matches):
-        return False
+    if ending is None or any(ending.is_of(match) for match in matches) or "'NoneType'" in ending.line:
+        return False  # that there is nothing follows on what failed above
     return all(match.weight >= Weight.BESIDE and match.line > 1 for match in matches)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from torchpick.doctor.texts import Signature
+from torchpick.model.versions import numbers
 
 # For each kind of surroundings the facts that say which it is, and how a step says that it is for those alone.
 _WORLDS = tuple(
@@ -37,6 +38,11 @@ _WORLDS = tuple(
 _REWRITTEN = (
     ("windows", re.compile("`export "), "`set "),
     ("amd", re.compile("CUDA_LAUNCH_BLOCKING=1"), "AMD_SERIALIZE_KERNEL=3"),
+    (
+        "uv project",
+        re.compile(r"`--index-url (https://\S+)`"),
+        r'`[[tool.uv.index]]` with `url = "\1"` (`torchpick pin`)',
+    ),
     ("uv", re.compile(r"`(?:python -m )?pip (install|uninstall)(?: -y)?(?= )"), r"`uv pip \1"),
 )
 _PLAIN_TEXT = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)(?![^()]*\))"  # neither in backticks nor in brackets
@@ -44,6 +50,7 @@ _CLAUSES = re.compile(f"; {_PLAIN_TEXT}")
 _ASIDE = re.compile(r"\([^()]*\)")
 # Other ways to the same, in one clause.
 _WAYS = re.compile(rf", or (?=`|(?:add|build|compile|install|keep|name|put|run|set|take|use) ){_PLAIN_TEXT}")
+_SUPPOSED = re.compile(r"(?:where|if|when|in the mode|a GPU that|a program in)\b")
 _JOINED = re.compile(r"^(?:or|then|and|else)\b,? ")
 _ALL_DONE = "what is known to help is done already: which line does the program end with now? explain that one alone"
 # What a cure says of the command that needs a package's name.
@@ -67,8 +74,10 @@ def about(
     """
     package = values.get("PACKAGE")
     fits = [step for step in cause.steps if step[0] <= {*facts} and step[1].isdisjoint(facts)]
-    steps = (step for *_, step in sorted(fits, key=lambda step: not step[0]))
-    cures = [*dict.fromkeys((*steps, *cause.cures))]
+    steps = [step for where, _, step in fits if where]
+    # What this text asks for, then what is for every text, then what supposes something that the text does not say.
+    others = [*(step for where, _, step in fits if not where), *cause.cures]
+    cures = [*dict.fromkeys((*steps, *sorted(others, key=lambda step: _SUPPOSED.match(step) is not None)))]
     planned = [cure for cure in cures if "RELEASE" in cure or ("`torchpick plan" in cure and "PACKAGE" in cure)]
     if package and planned and (answer := with_package(package)):
         first = planned[0]
@@ -130,7 +139,7 @@ def clauses(step: str) -> list[str]:
 # A line that is a command; what somebody says, in whose parts with such words it is no doing of theirs.
 _COMMAND = re.compile(
     r"(?:[^\s`]{0,60} ?[$#>%] ?|!|PS [^>]{0,80}> ?|(?:RUN|ENV|ARG) |- |\d[.)] |`)?(?:sudo |export |set )?"
-    r"(?:[A-Z][A-Z0-9_]{3,}=|(?:pip3?|uv|conda|mamba|python[\d.]*|docker|wsl|apt(?:-get)?|brew|cmake)\b)"
+    r"(?:[A-Z][A-Z0-9_]{3,}=|(?:pip3?|uv|conda|mamba|python[\d.]*|docker|wsl|apt(?:-get)?|brew|cmake|poetry)\b)"
 )
 _TOLD = re.compile(r"\b(?:I|I've|we|my|already|tried)\b")
 _ADVISED = re.compile(
@@ -141,6 +150,7 @@ _PARTS = re.compile(r"(?<=[.,;!?:)]) | but | and ")
 _LONGEST_LINE = 500
 _SPAN = re.compile(r"`([^`]+)`")
 _RUN = re.compile(r"--\w|[A-Z][A-Z0-9_]{3,}=|(?!import |from )\S+ ")
+_ADDRESS = re.compile("https://")
 _NEGATED = re.compile(r"\b(?:no|not|without|never|than) `[^`]+`")
 # In a step outside of backticks: a flag or a variable with its value.
 _SETTING = re.compile(r"(?<![\w`-])(?:--[a-z][\w-]+|[A-Z][A-Z0-9_]{3,})=[\w./:]+")
@@ -154,10 +164,12 @@ _DID = {
     "remove": "(?:removed|uninstalled)",
 }
 _BEGINS = re.compile(
-    rf"({'|'.join(_DID)})\b(?: (?:the|a|an|every|your))?(?: [\w+.-]+){{0,3}}? ([\w+.-]+)"
+    rf"(?:^|: )({'|'.join(_DID)})\b(?: (?:the|that|a|an|every|your))?(?: [\w+.-]+){{0,3}}? ([\w+.-]+)"
     r"(?= ?$| ?[,:(]| (?:on|of|with|by|and|in) )"
 )
-_COMPARED = re.compile(r"\b(?:newer|newest|older|other|another|again|anew|fresh|own)\b")
+_LEAST = re.compile(r"\b(\d+(?:\.\d+)?) or newer\b")
+_LOOKS = {"nvidia-smi", "torchpick detect"}
+_COMPARED = re.compile(r"(?<!or )\b(?:newer|newest|older|other|another|again|anew|fresh|own)\b")
 
 
 class Doings:
@@ -170,7 +182,7 @@ class Doings:
                 continue
             parts = [line] if _COMMAND.match(line) else _PARTS.split(line) if _TOLD.search(line) else []
             done += (part for part in parts if len(parts) == 1 or not _ADVISED.search(part))
-        self._text, self._done = text.lower(), "\n".join(done).lower()
+        self._text, self._done = text.lower().replace("compilation tools, release", "toolkit"), "\n".join(done).lower()
         self._lines = [*map(_words, done)]
 
     def has(self, clause: str) -> bool:
@@ -179,18 +191,23 @@ class Doings:
         if len(ways) > 1:
             return all(map(self.has, ways))
         spans = _SPAN.findall(_NEGATED.sub("", clause))
+        looks = _SPAN.findall(_ASIDE.sub("", clause))
+        if looks and _LOOKS.issuperset(looks) and "driver" in clause:
+            return re.search(r"driver version: ?\d", self._text) is not None
         if any("torchpick" in span for span in spans):
             return False
         actions = [span for span in spans if _RUN.match(span)]
         actions += _SETTING.findall(_SPAN.sub("", clause))
         if actions:
-            return all(any(words <= line for line in self._lines) for words in map(_words, actions))
-        words = _BEGINS.match(clause)
+            wanted = ([*filter(_ADDRESS.match, words)] or words for words in map(_words, actions))
+            return all(any(line.issuperset(words) for line in self._lines) for words in wanted)
+        words = _BEGINS.search(clause)
         if words is None or _COMPARED.search(clause):
             return False
         did, thing = _DID[words[1]], re.escape(words[2].lower())
-        shown = rf"(?<![\w-]){thing}(?: version)?[ :=v]{{1,4}}\d+\.\d"
-        if words[1] == "install" and re.search(shown, self._text):
+        shown = re.search(rf"(?<![\w-]){thing}(?: version)?[ :=v]{{1,4}}(\d+\.\d+)", self._text)
+        least = _LEAST.search(clause)
+        if words[1] == "install" and shown and (least is None or numbers(shown[1]) >= numbers(least[1])):
             return True
         told = rf"\b{did}\b[^\n.]{{0,60}}\b{thing}\b|\b{thing}\b[^\n.]{{0,30}}\b{did}\b"
         return re.search(told, self._done) is not None
