@@ -120,19 +120,36 @@ def plain(start: bytes, rewritten: Mapping[str, str]) -> str:
 
 _MANY = r"(?:[?*+]|\{[^}]*\})\??"
 _VAGUE = re.compile(rf"(?:\\u.{{4}}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\])(?:{_MANY})?|[^()\\}}]{_MANY}")
-_GROUP = re.compile(rf"\([^()]*\)(?:{_MANY})?")
-# Whatever matches has what stands in such a group.
-_ONE = re.compile(rf"\((?:\?:|\?-i:|(?!\?))([^()|]*)\)(?!{_MANY})")
+_GROUP = re.compile(rf"\((\?(?:<?[!=]|p=|p<\w+>|[-ima]*:))?([^()]*)\)({_MANY})?")
+# A group of several stands as one of these signs while the rest is taken apart.
+_FIRST = "\ue000"
+_PARTS = re.compile(rf"[{_FIRST}-\uf8ff]|[^\0.^$+(){_FIRST}-\uf8ff]+")
 
 
 @remembered
-def _literals(expression: str) -> Sequence[Sequence[str]]:
-    """For each alternative of an expression the texts that every match of it has, in small letters."""
-    rest, before = _VAGUE.sub("\0", expression), ""
-    while rest != before:
-        before = rest
-        rest = _GROUP.sub("\0", _ONE.sub(r"\1", rest))
-    return [[part for part in re.split(r"[\0.^$+()]", one) if part] for one in rest.lower().split("|")]
+def _literals(expression: str) -> Sequence[Sequence[Sequence[str]]]:
+    """For each alternative of an expression what every match of it has, each as texts of which one is there."""
+    several: list[Sequence[str]] = []
+
+    def meant(part: str) -> Sequence[str]:
+        return several[ord(part) - ord(_FIRST)] if _FIRST <= part < "\uf8ff" else (part,)
+
+    def taken_apart(group: re.Match[str]) -> str:
+        kind, inside, many = group.groups(default="")
+        if many or kind in ("?!", "?<!", "?p="):
+            return "\0"
+        if "|" not in inside:
+            return f"\0{inside}\0" if kind in ("?=", "?<=") else inside
+        longest = [max(_PARTS.findall(one), key=len, default="") for one in inside.split("|")]
+        if not all(longest):
+            return "\0"
+        several.append([text for part in longest for text in meant(part)])
+        return chr(ord(_FIRST) + len(several) - 1)
+
+    rest, before = _VAGUE.sub("\0", expression.lower()), ""
+    while "(" in rest and rest != before:
+        rest, before = _GROUP.sub(taken_apart, rest), rest
+    return [[meant(part) for part in _PARTS.findall(one)] for one in rest.split("|")]
 
 
 def may_match(expression: str, lower: str) -> bool:
@@ -140,4 +157,4 @@ def may_match(expression: str, lower: str) -> bool:
 
     To make an expression ready takes a hundred times as long as to see that a text cannot match it.
     """
-    return any(all(part in lower for part in parts) for parts in _literals(expression))
+    return any(all(any(text in lower for text in texts) for texts in needed) for needed in _literals(expression))
