@@ -148,15 +148,18 @@ def _package_of(
         ["torchpick", "install", *(package.from_its_page(answer.pick.version) if is_apart else words)], end[1]
     )
     goes = f"{project} {package.version} goes with torch {answer.pick.version}: `{f'{line} {end[0]}'.strip()}`"
+    if is_apart and torch is None:
+        planned = f"`torchpick plan torch=={answer.pick.build.torch} {project}`"
+        return f"{project} has a wheel for each torch: {planned}, with the version of `pip show torch`, names it", True
     if is_apart and not page.endswith(".whl"):
         how = f"`pip install {package.requirement} -f {page}`" if page.endswith(".html") else f"its wheel on {page}"
         return f"{goes}, then {how}", True
     file = (kind if is_apart else f": {page}{kind}") if "//" in page and kind else ""
     if torch is None:
         kept = "to keep another torch name it, with its version (`pip show torch`), in the same command"
-        if is_apart:
-            planned = f"`torchpick plan torch=={answer.pick.build.torch} {project}`"
-            kept = f"another torch (`pip show torch`) has another: {planned}"
+        if not end[0]:  # which GPU and driver it will be nobody named
+            such = f"such as {project} {package.version} with torch {answer.pick.version}"
+            return f"`{line}` takes releases that go together and run on the machine, {such}; {kept}", True
         return f"{goes} takes both; {kept}", True
     return f"{goes} takes its wheel{file}", True
 
