@@ -179,6 +179,14 @@ def test_what_supposes_something_that_the_text_does_not_say_comes_last() -> None
     assert about(row, {"old"})[0] == "if old, w"
 
 
+def test_that_torch_is_not_to_blame_is_not_said_of_a_line_that_names_it() -> None:
+    told = [
+        steps.about(KNOWN["PACKAGE_RAISED"], {"PACKAGE": "x"}, facts, lambda _: None, lambda _: False)
+        for facts in ((), {"line of torch"})
+    ]
+    assert ["torch" in f"{row.title} {row.meaning}" for row in told] == [True, False]
+
+
 PLACEHOLDERS = re.compile(r"\b(?:NAME|PACKAGE|VERSION|X\.Y\.Z|REQUIRED|PUBLISHED|SUPPORTED|BACKEND)\b")
 
 

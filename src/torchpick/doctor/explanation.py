@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -86,6 +87,7 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     facts = _facts(said, request, run)
     lower, doings = text.lower(), steps.Doings(text)
     facts |= {fact for row in known.values() for fact in row.spelt if texts.says(fact, lower)}
+    facts |= {"line of torch"} if re.search(r"(?i)torch|cuda|cudnn|nccl", first.text) else set()
 
     notes = (*mentioned, *situation.contradictions(said))
     alone = Explanation(

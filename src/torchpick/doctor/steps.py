@@ -103,6 +103,9 @@ def about(
         sentences = [sentence for sentence in sentences if not _SINCE_TORCH_2.search(sentence)] or sentences
     meaning = ". ".join(sentences).removesuffix(".") + "." * bool(cause.meaning)
     title, meaning = (text.replace("PACKAGE", package or "a package") for text in (cause.title, meaning))
+    if "line of torch" in facts:  # then nobody knows that it is no fault of its build
+        title = title.removesuffix(": no fault of the build of torch")
+        meaning = meaning.removesuffix(" No other build of torch changes that.")
     cures[:1] = [_JOINED.sub("", cure) for cure in cures[:1]]
     return cause._replace(cures=(*cures,), title=title, meaning=meaning)
 
@@ -147,7 +150,7 @@ _ADVISED = re.compile(
     r"|fail\w*)\b|n't\b"
 )
 _PARTS = re.compile(r"(?<=[.,;!?:)]) | but | and ")
-_LONGEST_LINE = 500
+_LONGEST_LINE, _MOST_DONE = 500, 4000
 _SPAN = re.compile(r"`([^`]+)`")
 _RUN = re.compile(r"--\w|[A-Z][A-Z0-9_]{3,}=|(?!import |from )\S+ ")
 _ADDRESS = re.compile("https://")
@@ -178,7 +181,7 @@ class Doings:
     def __init__(self, text: str) -> None:
         done: list[str] = []
         for line in text.split("\n"):
-            if len(line) > _LONGEST_LINE:
+            if len(line) > _LONGEST_LINE or len(done) > _MOST_DONE:
                 continue
             parts = [line] if _COMMAND.match(line) else _PARTS.split(line) if _TOLD.search(line) else []
             done += (part for part in parts if len(parts) == 1 or not _ADVISED.search(part))
