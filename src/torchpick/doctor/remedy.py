@@ -154,7 +154,7 @@ def _nearest(subject: EnvironmentUnderTest, machine: Machine, wish: Wish, backen
     if is_kept:
         is_own = backend is not None and backend in (wish.backends or (backend,))
         wishes = (near._replace(torch=f"=={release}", backends=(str(backend),)),) if is_own else ()
-    answers = ((of, ask(of)) for of in wishes)
+    answers = ((of, free if of == near else ask(of)) for of in wishes)
     taken, answer = next(((of, answer) for of, answer in answers if answer.ok), (near, free))
     build, verdict = answer.pick.build, answer.pick.verdicts[0]
     there = {name: "" for name in companions if build.companions.get(name)}
