@@ -38,7 +38,8 @@ def test_what_a_line_says(text: str, said: dict[str, Any]) -> None:
         ("Windows 11", "windows-x86_64", "windows"), ("WSL 2 on Win 11", "linux-x86_64", "wsl"),
         ("Windows 11 without WSL", "windows-x86_64", "windows"), ("macOS 14, M2 Max", "macos-arm64", "macos"),
         ("Intel MacBook Pro", "macos-x86_64", "intel"), ("Ubuntu 24.04 on a DGX Spark", "linux-aarch64", "aarch64"),
-        ("docker compose up", None, "container"), ("NVIDIA Container Toolkit is installed", None, ""),
+        ("docker compose up", None, "container"), ("no Docker here; docker-pycreds 0.4.0", None, ""),
+        ("NVIDIA Container Toolkit is installed", None, ""),
         ("HIP error: invalid device function", None, "amd"), ("ROCM used to build PyTorch: N/A", None, ""),
     ],
 )  # fmt: skip
