@@ -418,12 +418,6 @@ def test_a_cause_of_its_own_has_no_command_for_torch(home: Home) -> None:
     assert (error.cause.id, error.command) == ("X86_64_PYTHON_ON_MAC", None)
 
 
-def test_the_package_of_the_failing_line_is_named(home: Home) -> None:
-    found = explained(home, "pip install xformers", "ImportError: vllm/_C.abi3.so: undefined symbol: _ZN3c10")
-
-    assert "`torchpick install vllm`" in " ".join(found.errors[0].cause.cures)
-
-
 @pytest.mark.parametrize(
     ("text", "first", "gone"), CASES["what_fits_the_text_is_first_and_what_it_rules_out_is_left_out"]
 )
