@@ -254,6 +254,12 @@ def test_an_answer_is_one_screen_and_begins_with_the_point(
     assert len(capsys.readouterr().out) > len(out)
 
 
+def test_a_second_step_has_room_before_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "RTX 4090 on Windows, driver 528.24: NameError: name '_C' is not defined"]) == 0
+
+    assert "FORCE_CUDA=1" in capsys.readouterr().out
+
+
 def test_of_a_large_log_a_line_says_how_much_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

@@ -56,17 +56,17 @@ def run(args: Arguments) -> int:
 
 # One screen, to be read at once; `--more` prints all.
 _MOST_LINES, _LEAST_LINES, _COLUMNS = 14, 7, 80
-# What is left out first stands last; the first that is to be done always has room.
+# What is left out first stands last; the first that is to be done always has room, and the second before why.
 _ORDER = ("error", "warning", "note", "run", "why", "do", "seen", "won't help", "causes")
 _MOST_SEEN, _MOST_TO_DO = 140, 280
 
 
 def _brief(lines: Sequence[tuple[str, str]], room: int) -> list[tuple[str, str]]:
     """What matters most of an explanation, in its order, within so many lines of 80 columns."""
-    first = next((place for place, (label, _) in enumerate(lines) if label in ("run", "do")), None)
+    first = {0, *[place for place, (label, _) in enumerate(lines) if label in ("run", "do")][:2]}
     order = sorted(
         (place for place, (label, _) in enumerate(lines) if label in _ORDER),
-        key=lambda place: (place not in (0, first), _ORDER.index(lines[place][0]), place),
+        key=lambda place: (place not in first, _ORDER.index(lines[place][0]), place),
     )
     shown: dict[int, tuple[str, str]] = {}
     for shorten in (True, False):

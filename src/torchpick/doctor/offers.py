@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 
 from torchpick.decide.answer import Answer
@@ -113,6 +114,9 @@ def _against(answer: Answer, project: str, said: Situation) -> str:
 def _answer(words: tuple[str, ...], backend: str, said: Situation, request: Request, run: Run) -> Answer:
     """The one search's answer for the machine of the text; of a machine without GPUs every CUDA is asked about."""
     python, platform = request.python or said.python, request.platform or said.platform
+    minors = _minors(said.torch, said, run)
+    if python is None and minors and sys.version_info.minor not in minors:
+        python = f"3.{minors[-1]}"  # the text's torch is in one of these, and not in the Python that runs this
     is_here = platform in (None, interpreter.running().platform.name)
     gpus = request.gpus if is_here else request.gpus or ("none",)
     asked = run.with_request(request._replace(requirements=words, python=python, platform=platform, gpus=gpus))
@@ -276,12 +280,17 @@ _USUAL_PYTHON, _OLDER_PYTHON = "3.12", "3.11"
 
 def _python(said: Situation, run: Run) -> str:
     """A Python for which the release that was asked for has wheels."""
-    pythons = {tag for build in builds_of(said.asked, said, run)[:1] for tag in build.pythons}
-    minors = sorted(int(tag[3:]) for tag in pythons if tag[3:].isdigit())
+    minors = _minors(said.asked, said, run)
     usual = [minor for minor in minors if minor <= int(_USUAL_PYTHON[2:])]
     if not minors and said.python == _USUAL_PYTHON:
         return _OLDER_PYTHON  # the usual one is what does not help
     return f"3.{(usual or minors)[-1]}" if minors else _USUAL_PYTHON
+
+
+def _minors(version: str | None, said: Situation, run: Run) -> list[int]:
+    """The Pythons, by their minor numbers, that this release of torch has wheels for."""
+    pythons = {tag for build in builds_of(version, said, run)[:1] for tag in build.pythons}
+    return sorted(int(tag[3:]) for tag in pythons if tag[3:].isdigit())
 
 
 def builds_of(version: str | None, said: Situation, run: Run) -> Sequence[Build]:
