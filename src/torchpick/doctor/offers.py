@@ -154,7 +154,7 @@ def _package_of(
     goes = f"{project} {package.version} goes with torch {answer.pick.version}: `{f'{line} {end[0]}'.strip()}`"
     if is_apart and torch is None:
         planned = f"`torchpick plan torch=={answer.pick.build.torch} {project}`"
-        return f"{project} has a wheel for each torch: {planned}, with the version of `pip show torch`, names it", True
+        return f"each wheel of {project} is for one torch: {planned}, with the one of `pip show torch`, names it", True
     if is_apart and not page.endswith(".whl"):
         how = f"`pip install {package.requirement} -f {page}`" if page.endswith(".html") else f"its wheel on {page}"
         return f"{goes}, then {how}", True
