@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from torchpick.cli import COMMANDS, arguments, main
 from torchpick.cli.arguments import Arguments, Parser
 from torchpick.errors import UsageError
+
+CASES = json.loads(Path(__file__).with_name("slips.json").read_text("utf-8"))
 
 
 def refused(command: str, *words: str) -> tuple[str, str | None]:
@@ -47,24 +52,7 @@ def test_flags_take_their_values_in_every_form() -> None:
     assert Parser("run").split(["-", "x"])[1] == ["-", "x"]
 
 
-@pytest.mark.parametrize(("command", "words", "message", "hint"), [
-        ("pick", ["--jsn"], "`--jsn` is not an option of `torchpick`", "did you mean `--json`?"),
-        ("list", ["--zzz"], "`--zzz` is not an option of `torchpick list`", "run `torchpick list --help`"),
-        ("list", ["--hlp"], "`--hlp` is not an option of `torchpick list`", "did you mean `--help`?"),
-        ("pick", ["--json=1"], "`--json` takes no value", "leave out `=1`"),
-        ("pick", ["--JSN"], "`--JSN` is not an option of `torchpick`", "did you mean `--json`?"),
-        ("pick", ["--json="], "`--json` takes no value", "leave out `=`"),
-        ("url", ["--channel", "Test"], "`--channel Test` is unknown", "one of stable, nightly, test"),
-        ("url", ["--driver", "1", "--driver", "2"], "`--driver` is given twice", "one run is for one: `--driver 2`"),
-        ("matrix", ["--html", ""], "`--html` needs a value",
-         "`--html FILE`: write one self-contained page; `-` for stdout"),
-        ("install", ["--cuda", "12"], "`--cuda` is not an option of `torchpick install`",
-         "`--backend cu126` names the build's CUDA, `--cuda-driver 12.6` the newest that the driver supports"),
-        ("detect", ["torch"], "`torch` is too much for `torchpick detect`", "run `torchpick detect --help`"),
-        ("install", ["--zzz"], "`--zzz` is not an option of `torchpick install`",
-         "what is for another program goes after `--`: `torchpick install … -- --zzz`"),
-        ("pick", ["--gpus", "some"], "`--gpus some` is unknown", "one of all, visible; `--gpu` names a GPU"),
-])  # fmt: skip
+@pytest.mark.parametrize(("command", "words", "message", "hint"), CASES["a_slip_is_named_with_the_way_on"])
 def test_a_slip_is_named_with_the_way_on(command: str, words: list[str], message: str, hint: str) -> None:
     assert refused(command, *words) == (message, hint)
 

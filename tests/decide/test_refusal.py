@@ -9,6 +9,8 @@ import pytest
 
 from torchpick.cli import main
 
+CASES = json.loads(Path(__file__).with_name("refusals.json").read_text("utf-8"))
+
 LINUX = {"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, "python": {"version": "3.12"}}
 AMPERE = {**LINUX, "driver": {"version": "580.95.05"}, "gpus": [{"arch": "sm_86"}]}
 KEPLER = {**LINUX, "driver": {"version": "470.256.02"}, "gpus": [{"arch": "sm_35"}]}
@@ -37,24 +39,7 @@ def test_platforms_with_builds_of_their_own_are_told_apart_from_one_without(
     assert not first.endswith(", ")
 
 
-@pytest.mark.parametrize(("words", "said"), [
-        (["torch==2.6.0", "torchvision==0.21.0", "--gpu", "RTX 5090", "--driver", "580"],
-         "error: torch 2.6.0+cu126 holds no code for RTX 5090 (sm_120): it was built for sm_50 sm_60 sm_70 sm_75 sm_80 "
-         "sm_86 sm_90; what runs here is torch 2.7.0+cu128 to 2.15.0+cu132"),
-        (["torchvision", "torchaudio==2.5.0", "--gpu", "RTX 5090", "--driver", "580"],
-         "torch 2.5.0+cu124 (of torchaudio==2.5.0) holds no code for RTX 5090 (sm_120)"),
-        (["torch==2.14.1+cu126", "--gpu", "RTX 5090", "--driver", "580"],
-         "what runs here is torch 2.7.0+cu128 to 2.15.0+cu132"),
-        (["--backend", "cu128", "--gpu", "GTX 1080", "--driver", "580"],
-         "what runs here is torch 2.2.0+cu118 to 2.14.1+cu126"),
-        (["torch==2.15.0", "--gpu", "GTX 1080", "--driver", "580"],
-         "what runs here is torch 2.2.0+cu118 to 2.14.1+cu126"),
-        (["--backend", "cu128", "--gpu", "RTX 5090", "--driver", "535"], "cu128: driver 535 does not support RTX 5090"),
-        (["torch==2.14.1+cu128", "--gpu", "RTX 3090", "--driver", "580"], "torch 2.14.1 was not published for cu128 ("),
-        (["torch==2.15.0+cu128", "--gpu", "RTX 3090", "--driver", "580"], "), but for cu132"),  # cu130 is not confirmed
-        (["torch==2.14.1", "--backend", "cu128", "--gpu", "RTX 3090", "--driver", "580"],
-         "torch 2.14.1 was not published for cu128 (linux-x86_64 and Python 3.12), but for cu126, cu130, cu132"),
-])  # fmt: skip
+@pytest.mark.parametrize(("words", "said"), CASES["why_what_was_asked_for_does_not_run_comes_first"])
 def test_why_what_was_asked_for_does_not_run_comes_first(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

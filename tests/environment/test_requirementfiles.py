@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from torchpick.environment import requirementfiles
 from torchpick.environment.requirementfiles import RequirementLine, parse
 from torchpick.errors import UsageError
+
+CASES = json.loads(Path(__file__).with_name("options.json").read_text("utf-8"))
 
 
 def entries(text: str, **environ: str) -> list[RequirementLine]:
@@ -30,27 +33,7 @@ def test_continued_lines_are_one_with_their_hashes() -> None:
     assert [line.place for line in lines] == ["a", "b", "c", "", ""]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("--extra-index https://a", ["--extra-index-url https://a"]), ("--ind=https://a", ["--index-url https://a"]),
-        ("--pypi https://a", ["--index-url https://a"]), ("--find 'a b'", ["--find-links a b"]),
-        ("--index-url https://a --extra-index-url=https://b -fc --pre", [
-            "--index-url https://a", "--extra-index-url https://b", "--find-links c", "--pre ",
-        ]),
-        ("--extra-index\\\n-url https://a\\\nb", ["--extra-index-url https://ab"]),
-        ("--pre ${MORE}", ["--pre ", "--extra-index-url https://a"]),
-        ("   -i https://a # b", ["--index-url https://a"]), ("--pre x -- --index-url https://a", ["--pre "]),
-        ("-e ./x --index-url https://a", ["--editable ./x"]), ("-e ./x -e ./y", ["--editable ./x"]),
-        ("${EMPTY}x", [" ${EMPTY}x"]), ("torch\t# b", [" torch"]),
-        ("-r a -c b --requirements c", ["--requirement a", "--constraint b", "--requirement c"]),
-        ("--no-index --require-h --prefer-b", ["--no-index ", "--require-hashes ", "--prefer-binary "]),
-        ("-C a=b --config-setting c --all d", ["--config-settings a=b", "--config-settings c", "--all-releases d"]),
-        ("--trusted a --no-b b --only-b c", ["--trusted-host a", "--no-binary b", "--only-binary c"]),
-        ("a \\\n # b\n==1", [" a", " ==1"]), ("# a \\\nb", [" b"]),
-        ("\\a", [" \\a"]), ("\\a\\\nb", [" ab"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), CASES["options_as_pip_takes_them"])
 def test_options_as_pip_takes_them(text: str, expected: list[str]) -> None:
     found = entries(text, MORE="--extra-index-url https://a", EMPTY="")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import product
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 
 from tests.growth import in_line
 from torchpick.model.address import public, redacted
+
+CASES = json.loads(Path(__file__).with_name("redacted.json").read_text("utf-8"))
 
 # What a password may hold within a URL: everything but white space and quotes, which end a URL in a text.
 SECRETS = st.text(st.sampled_from("abcXYZ0189!$&'()*+,;=:@/._~%-"), min_size=8, max_size=30)
@@ -23,50 +27,7 @@ def parts(secret: str) -> set[str]:
     return {part for start in range(len(secret) - 3) if "***" not in (part := secret[start : start + 4])}
 
 
-@pytest.mark.parametrize(("text", "shown"), [
-        ("https://user:secret@mirror.example/whl", "https://user:****@mirror.example/whl"),
-        ("https://user:p@ss@mirror.example/whl", "https://user:****@mirror.example/whl"),
-        ("https://user:p/ss@mirror.example/whl", "https://user:****@mirror.example/whl"),
-        ("`https://user:p ss@mirror.example/whl` is", "`https://user:****@mirror.example/whl` is"),
-        ('https:/user:"p ss"@mirror.example', "https:/user:****@mirror.example"),
-        ("http://localhost:8080 is for me@home.example", "http://localhost:8080 is for me@home.example"),
-        ('<a href="https://mirror.example">me@home.example</a>',
-         '<a href="https://mirror.example">me@home.example</a>'),
-        ('"https://a.example/x" and "b@c.example"', '"https://a.example/x" and "b@c.example"'),
-        ("https://glpat-TOKEN@mirror.example/whl", "https://****@mirror.example/whl"),
-        ("https://glpat-0123456789:@mirror.example/whl", "https://****@mirror.example/whl"),
-        ("https://ghp_0123456789abcdef:x-oauth-basic@mirror.example", "https://****@mirror.example"),
-        ("https://mirror.example:8080/a@b/whl", "https://mirror.example:8080/a@b/whl"),
-        ("https://mirror.example/whl?token=abcdef", "https://mirror.example/whl?****"),
-        ("https://mirror.example/a.whl#sha256=00ff", "https://mirror.example/a.whl#sha256=00ff"),
-        ("https://mirror.example/a.whl?sig=x#sha256=00ff", "https://mirror.example/a.whl?****#sha256=00ff"),
-        ("https://dl.cloudsmith.io/s3cr3tt0ken/org/repo", "https://dl.cloudsmith.io/****/org/repo"),
-        ("https://dl.cloudsmith.io/basic/org/repo", "https://dl.cloudsmith.io/basic/org/repo"),
-        ("https://mirror.example/glpat-abcdefgh12345/simple", "https://mirror.example/****/simple"),
-        ("https://a:bbbb@c/x,https://d:eeee@f/y", "https://a:****@c/x,https://d:****@f/y"),
-        ("flat+https://a:bbbb@c/x", "flat+https://a:****@c/x"),
-        ("user:p@ss@proxy.example:3128", "user:****@proxy.example:3128"),
-        ("cannot open 'https://a:bbbb@c/x': no route", "cannot open 'https://a:****@c/x': no route"),
-        ("Authorization: Basic dXNlcjpzZWNyZXQ=", "Authorization: Basic ****"),
-        ("password=hunter22 was refused", "password=**** was refused"),
-        ("the token hf_0123456789abcdef was refused", "the token **** was refused"),
-        ("'ghp_0123456789abcdef', AKIA0123456789ABCDEF", "'****', ****"),
-        ("torch==2.14.1+cu126", "torch==2.14.1+cu126"),
-        ("torch @ https://mirror.example/torch.whl", "torch @ https://mirror.example/torch.whl"),
-        ("basic settings of the driver: 580.95.05", "basic settings of the driver: 580.95.05"),
-        ("me@mirror.example: see file:///srv/whl", "me@mirror.example: see file:///srv/whl"),
-        ("https:///user:secret@mirror.example/x", "https:///user:****@mirror.example/x"),
-        ("https:/user:secret@mirror.example/x", "https:/user:****@mirror.example/x"),
-        ("//user:secret@mirror.example/x", "//user:****@mirror.example/x"),
-        ("https//user:secret@mirror.example/x", "https//user:****@mirror.example/x"),
-        ("ftp:/secrettoken@mirror.example/x", "ftp:/****@mirror.example/x"),
-        ("https:user:secret@mirror.example/x", "https:****@mirror.example/x"),
-        ("https://me@mirror.example:8080/a@b", "https://****@mirror.example:8080/a@b"),
-        ("https://me.x!y:1234/five@mirror.example/x", "https://me.x!y:****@mirror.example/x"),
-        ("root@node1:/srv/torch@2.9/lib", "root@node1:/srv/torch@2.9/lib"),
-        ("see https://mirror.example: ask me@home.example", "see https://mirror.example: ask me@home.example"),
-        ("", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(("text", "shown"), CASES["what_is_shown"])
 def test_what_is_shown(text: str, shown: str) -> None:
     assert redacted(text) == shown
 
