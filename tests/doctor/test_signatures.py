@@ -80,25 +80,16 @@ def about(row: Signature, facts: Collection[str], text: str = "", **values: str 
 
 
 @pytest.mark.parametrize(
-    ("facts", "cures"),
-    [
-        ((), ("on Linux `apt install x`", "on Windows run x; or y", "`export A=1`", "name it; set LD_LIBRARY_PATH")),
-        (("linux",), ("on Linux `apt install x`", "`export A=1`", "name it; set LD_LIBRARY_PATH")),
-        (("linux", "windows"), ("on Windows run x; or y", "`set A=1`", "name it")),
-        (("macos",), ("`export A=1`", "name it")),
-        (("macos", "uv"), ("`export A=1`", "name it")),
-    ],
-)
-def test_what_is_to_be_done_is_for_the_system_of_the_text(facts: tuple[str, ...], cures: tuple[str, ...]) -> None:
-    every = ("on Linux `apt install x`", "on Windows run x; or y", "`export A=1`", "name it; set LD_LIBRARY_PATH")
-    row = KNOWN["NO_KERNEL_IMAGE"]._replace(cures=every, steps=())
-    assert about(row, facts) == cures
-    assert about(row._replace(cures=("on Linux x",)), {"windows"}) == ("on Linux x",)
-
-
-@pytest.mark.parametrize(
     ("facts", "cures", "shown"),
     [
+        ({"linux"}, ("on Linux `apt x`", "on Windows y; or z"), ("on Linux `apt x`",)),
+        (
+            {"linux", "windows"},
+            ("on Linux `apt x`", "on Windows y; or z", "`export A=1`"),
+            ("on Windows y; or z", "`set A=1`"),
+        ),
+        ({"macos"}, ("name it; set LD_LIBRARY_PATH", "on Windows y"), ("name it",)),
+        ({"windows"}, ("on Linux x",), ("on Linux x",)),
         ({"k8s"}, ("in /etc/docker/daemon.json x", "or in Kubernetes y"), ("in Kubernetes y",)),
         ({"k8s", "docker"}, ("in /etc/docker/daemon.json x", "z"), ("in /etc/docker/daemon.json x", "z")),
         ({"uv"}, ("`pip install x`, then `pip uninstall -y y`",), ("`uv pip install x`, then `uv pip uninstall y`",)),
@@ -133,10 +124,7 @@ def test_no_condition_of_a_step_says_what_its_own_words_say() -> None:
     [
         ("use float16 (`--dtype half`)", "then I gave --dtype half and now it says"),
         ("`export A_FLAG=1` before the program starts", "$ export A_FLAG=1\n$ python x.py"),
-        (
-            "update the NVIDIA driver of Windows, then `wsl --update` and `wsl --shutdown`",
-            "I did wsl --update, wsl --shutdown",
-        ),
+        ("update the driver, then `wsl --update` and `wsl --shutdown`", "I did wsl --update, wsl --shutdown"),
         ("restart the machine", "I have rebooted, and restarted the machine twice"),
         ("install FFmpeg (4 to 8)", "- FFmpeg 4.2.7"),
         ("nvcc of CUDA 12.8 or newer has it: install that toolkit", "Cuda compilation tools, release 13.0, V13.0.88"),
