@@ -16,7 +16,8 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tests.fakes.indexes import FILE_HOST, WHEEL_HOST
 
-_UV_LINE = re.compile(r"^ \+ ([\w.-]+)(?:==| @ )(\S+)", re.MULTILINE)
+# With an address; behind the version, where the wheel is in uv's cache.
+_UV_LINE = re.compile(r"^ \+ ([\w.-]+)(?:==| @ )(\S+)(?: \(from (\S+)\))?", re.MULTILINE)
 # From the wheel host alone, whatever else has a project of this name; triton is the same file on the default index.
 _FAMILY = ("torch", "torchvision", "torchaudio")
 _SECONDS = 600
@@ -59,7 +60,8 @@ def of_uv(printed: str) -> Taking:
     """The changes that `uv pip install --dry-run` lists: of what comes from an index the version, else the address."""
     versions: dict[str, str] = {}
     addresses: dict[str, str] = {}
-    for name, place in _UV_LINE.findall(printed):
+    for name, what, origin in _UV_LINE.findall(printed):
+        place = origin or what
         file = unquote(urlsplit(place).path).rpartition("/")[2]
         versions[canonicalize_name(name)] = str(parse_wheel_filename(file)[1]) if file.endswith(".whl") else place
         if "://" in place:
