@@ -23,6 +23,8 @@ from torchpick.errors import DEPENDENCIES
 from torchpick.install import asking, handover
 from torchpick.run import Run
 
+CASES = json.loads(Path(__file__).with_name("library.json").read_text("utf-8"))
+
 
 def test_the_public_names_are_what_all_says() -> None:
     assert sorted(dir(torchpick)) == sorted(torchpick.__all__)
@@ -233,28 +235,7 @@ def test_detecting_gives_a_machine_and_leaves_the_name_callable() -> None:
     assert callable(torchpick.detect)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"gpus": "sm_61"}, "gpus='sm_61' must be a list of strings"),
-        ({"gpus": [61]}, "gpus=[61] must be a list of strings"), ({"gpus": 61}, "gpus=61 must be a list of strings"),
-        ({"driver": 580}, "driver=580 must be a string"),
-        ({"cuda_driver": 12.8}, "cuda_driver=12.8 must be a string"),
-        ({"python": 3.12}, "python=3.12 must be a string"), ({"glibc": 2.35}, "glibc=2.35 must be a string"),
-        ({"platform": 1}, "platform=1 must be a string"), ({"index_base": 1}, "index_base=1 must be a string"),
-        ({"backends": "cu126"}, "backends='cu126' must be a list"),
-        ({"torch": "vision"}, "`torch vision` is not a valid requirement"),
-        ({"torch": "2.9.1"}, "`torch 2.9.1` is not a valid requirement"),
-        ({"torch": 2.9}, "`torch 2.9` is not a valid requirement"),
-        ({"torch": None}, "`torch None` is not a valid requirement"),
-        ({"companions": "torchvision"}, "companions='torchvision' must be a list of strings"),
-        ({"companions": {"torchvision": "0.24"}}, "`torchvision 0.24` is not a valid requirement"),
-        ({"companions": {"torchvision<1 ; x": ""}}, "is not a valid requirement"),
-        ({"companions": ["torchvison"]}, "`torchvison` is one letter off `torchvision`"),
-        ({"companions": {"torchaudo": ">=2"}}, "`torchaudo >=2` is one letter off `torchaudio`"),
-        ({"channel": "nightlies"}, "channel='nightlies' is not a channel"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "words"), CASES["what_is_of_another_kind_is_told_in_a_sentence"])
 def test_what_is_of_another_kind_is_told_in_a_sentence(arguments: dict[str, Any], words: str) -> None:
     told: dict[str, Any] = {"gpus": ["sm_61"], "python": "3.12", "platform": "linux-x86_64", **arguments}
 

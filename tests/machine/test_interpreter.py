@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import _imp
+import json
 import os
 import sys
 import time
@@ -16,6 +17,8 @@ from torchpick.environment.world import World, tool_environment
 from torchpick.errors import TorchpickError
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Machine
+
+CASES = json.loads(Path(__file__).with_name("interpreters.json").read_text("utf-8"))
 
 
 def world(cwd: Path, **environ: str) -> World:
@@ -70,26 +73,7 @@ def answer(**more: object) -> bytes:
     return json.dumps({**told, **more}).encode()
 
 
-@pytest.mark.parametrize(("more", "tag", "platform"), [
-    ({}, "cp312", ("linux", "x86_64", "2.36", "glibc")),
-    ({"free_threaded": True, "version": [3, 14]}, "cp314t", ("linux", "x86_64", "2.36", "glibc")),
-    ({"implementation": "pypy", "version": [3, 10]}, "pp310", ("linux", "x86_64", "2.36", "glibc")),
-    ({"libc": None, "soabi": "cpython-312-x86_64-linux-musl"}, "cp312", ("linux", "x86_64", None, "musl")),
-    ({"cpu": "aarch64"}, "cp312", ("linux", "aarch64", "2.36", "glibc")),
-    ({"wide": False}, "cp312", ("linux", "i686", "2.36", "glibc")),
-    ({"system": "win32", "cpu": "amd64", "libc": None}, "cp312", ("windows", "x86_64", None, None)),
-    ({"system": "win32", "cpu": "arm64", "libc": None}, "cp312", ("windows", "arm64", None, None)),
-    ({"system": "darwin", "cpu": "arm64", "libc": None}, "cp312", ("macos", "arm64", None, None)),
-    ({"libc": "glibc 2.17 (something)"}, "cp312", ("linux", "x86_64", None, None)),
-    ({"libc": "other 2.17"}, "cp312", ("linux", "x86_64", None, None)),
-    ({"cpu": "arm64", "wide": False}, "cp312", ("linux", "armv7l", "2.36", "glibc")),
-    ({"cpu": "AMD64", "soabi": None, "libc": ""}, "cp312", ("linux", "x86_64", None, None)),
-    ({"cpu": "ppc64le", "wide": False}, "cp312", ("linux", "ppc64le", "2.36", "glibc")),
-    ({"system": "cygwin", "cpu": "x86-64", "libc": None}, "cp312", ("windows", "x86_64", None, None)),
-    ({"system": "darwin", "cpu": "aarch64", "libc": None}, "cp312", ("macos", "arm64", None, None)),
-    ({"system": "win32", "cpu": "win32", "libc": None}, "cp312", ("windows", "i686", None, None)),
-    ({"system": "freebsd14", "cpu": "amd64", "libc": None}, "cp312", ("freebsd", "x86_64", None, None)),
-])  # fmt: skip
+@pytest.mark.parametrize(("more", "tag", "platform"), CASES["what_an_interpreter_says_of_itself"])
 def test_what_an_interpreter_says_of_itself(more: dict[str, object], tag: str, platform: tuple[object, ...]) -> None:
     found = interpreter.read_answer(answer(**more), "/usr/bin/python")[0]
     assert found.python.tag == tag

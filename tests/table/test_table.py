@@ -17,6 +17,8 @@ from scripts.table import index, layout
 from tests import tables
 from torchpick.model.versions import release_key
 
+CASES = json.loads(Path(__file__).with_name("labels.json").read_text("utf-8"))
+
 ROOT = Path(__file__).parents[2]
 COMPAT = ROOT / "compat"
 RELEASES = {
@@ -74,20 +76,7 @@ def test_the_releases_are_all_there() -> None:
     assert min(RELEASES, key=release_key) == "1.7.0"
 
 
-@pytest.mark.parametrize(("torch", "backend", "platform", "arches"), [
-        ("2.14.1", "cu126", "linux-x86_64", "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"),
-        ("2.14.1", "cu126", "windows-x86_64", "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90"),
-        ("2.14.1", "cu126", "linux-aarch64", "sm_80 sm_90"),
-        ("2.15.0", "cu132", "linux-x86_64", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"),
-        ("2.15.0", "cu132", "linux-aarch64", "sm_80 sm_90 sm_100 sm_110 sm_120"),
-        ("2.10.0", "cu128", "linux-x86_64", "sm_70 sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"),
-        ("2.11.0", "cu128", "linux-x86_64", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"),
-        ("2.7.1", "cu128", "linux-x86_64", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120 compute_120"),
-        ("2.7.1", "cu128", "windows-x86_64", "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"),
-        ("2.3.1", "cu118", "linux-x86_64", "sm_37 sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"),
-        ("2.6.0", "rocm6.1", "linux-x86_64", "gfx900 gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101"),
-        ("2.14.1", "cpu", "linux-x86_64", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(("torch", "backend", "platform", "arches"), CASES["known_arches"])
 def test_known_arches(torch: str, backend: str, platform: str, arches: str) -> None:
     assert build(torch, backend, platform)["arches"] == arches.split()
 
@@ -139,16 +128,9 @@ def test_every_release_has_its_companions() -> None:
     assert all(audio is not None for torch, (_, audio) in told.items() if release_key(torch) <= release_key("2.11.0"))
 
 
-@pytest.mark.parametrize(("platform", "torch", "backend", "companions"), [
-        ("linux-x86_64", "2.14.1", "cu126", {"torchvision": "0.29.1+cu126", "torchaudio": "2.11.0+cu126"}),
-        ("linux-x86_64", "2.14.1", "cu132", {"torchvision": "0.29.1+cu132", "torchaudio": None}),
-        ("linux-x86_64", "1.9.1", "cu111", {"torchvision": "0.10.1+cu111", "torchaudio": "0.9.1"}),
-        ("linux-x86_64", "1.10.1", "cu113", {"torchvision": "0.11.2+cu113", "torchaudio": "0.10.1+cu113"}),
-        ("linux-aarch64", "2.9.1", "cu130", {"torchvision": "0.24.1", "torchaudio": "2.9.1"}),
-        ("linux-aarch64", "2.10.0", "cu130", {"torchvision": "0.25.0+cu130", "torchaudio": "2.10.0"}),
-        ("linux-aarch64", "2.11.0", "cu130", {"torchvision": "0.26.0+cu130", "torchaudio": "2.11.0+cu130"}),
-        ("macos-arm64", "2.11.0", "cpu", {"torchvision": "0.26.0", "torchaudio": "2.11.0"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("platform", "torch", "backend", "companions"), CASES["a_companion_carries_a_label_only_where_its_wheel_does"]
+)
 def test_a_companion_carries_a_label_only_where_its_wheel_does(
     platform: str, torch: str, backend: str, companions: dict[str, str | None]
 ) -> None:
