@@ -28,7 +28,8 @@ def test_what_only_begins_like_it_stays_whatever_ends_the_lines(line: str, end: 
         ("\N{LEFT SINGLE QUOTATION MARK}a\N{RIGHT SINGLE QUOTATION MARK}", "'a'"),
         ("\N{LEFT DOUBLE QUOTATION MARK}a\N{RIGHT DOUBLE QUOTATION MARK}", '"a"'),
         ("\N{BOX DRAWINGS LIGHT VERTICAL} a \N{BOX DRAWINGS LIGHT VERTICAL} ", "a"), ("a\x1b[0m b\r", "a b"),
-        ("a\r", "a"), ("a\rb", "a b"), ("NVRM:" * 8 + "a", "a"), ("NVRM:" * 9 + "a", "NVRM:a"), (" \t", ""),
+        ("a\r", "a"), ("a\rb", "a b"), (r"a.\r\nb", "a. b"), (r"on:\nb 'c\r\n'", "on: b 'c '"),
+        (r"C:\new\nodes", r"C:\new\nodes"), ("NVRM:" * 8 + "a", "a"), ("NVRM:" * 9 + "a", "NVRM:a"), (" \t", ""),
     ],
 )  # fmt: skip
 def test_quotation_marks_frames_and_colours_are_plain(line: str, message: str) -> None:

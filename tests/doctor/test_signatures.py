@@ -153,6 +153,8 @@ def test_what_a_text_says_was_done_is_not_advised_again(step: str, text: str) ->
         ("restart the machine", "please restarted the machine"),
         ("nvcc of CUDA 12.8 or newer has it: install that toolkit", "CUDA toolkit 11.5"),
         ("take a newer driver (`nvidia-smi` names it)", "Driver Version: 545.84"),
+        ("install torch and torchvision from NVIDIA's index for this JetPack", "torch 2.4.0+cpu"),
+        pytest.param("toolkit 12.8 or newer: install that toolkit", f"toolkit {'9' * 5000}.0", id="no version"),
     ],
 )
 def test_what_others_advise_or_what_is_another_thing_is_not_done(step: str, text: str) -> None:

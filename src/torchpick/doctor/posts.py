@@ -33,7 +33,7 @@ _MOST_FRONTS = 8
 _QUOTES = ((b"\xe2\x80\x98", b"'"), (b"\xe2\x80\x99", b"'"), (b"\xe2\x80\x9c", b'"'), (b"\xe2\x80\x9d", b'"'))
 _BLANKS = re.compile(rb"\s+")
 # A line break that a program wrote out; in `C:\new` it is none.
-_WRITTEN_OUT = re.compile(rb"(?:\\r)?(?:(?<=[\s.:;,)'\"])\\n|\\{1,8}n(?=\\{0,8}[\"']))")
+_WRITTEN_OUT = re.compile(rb"(?<=[\s.:;,)'\"])(?<!\b[A-Za-z]:)(?:\\r)?\\n|(?:\\r)?\\{1,8}n(?=\\{0,8}[\"'])")
 _FRAME = b"\xe2\x94\x82"
 
 

@@ -172,7 +172,8 @@ _BEGINS = re.compile(
 )
 _LEAST = re.compile(r"\b(\d+(?:\.\d+)?) or newer\b")
 _LOOKS = {"nvidia-smi", "torchpick detect"}
-_COMPARED = re.compile(r"(?<!or )\b(?:newer|newest|older|other|another|again|anew|fresh|own)\b")
+# What is not done by a thing of that name being there: it is to be another one, or one of a certain origin.
+_COMPARED = re.compile(r"(?<!or )\b(?:newer|newest|older|other|another|again|anew|fresh|own|from)\b")
 
 
 class Doings:
@@ -208,7 +209,7 @@ class Doings:
         if words is None or _COMPARED.search(clause):
             return False
         did, thing = _DID[words[1]], re.escape(words[2].lower())
-        shown = re.search(rf"(?<![\w-]){thing}(?: version)?[ :=v]{{1,4}}(\d+\.\d+)", self._text)
+        shown = re.search(rf"(?<![\w-]){thing}(?: version)?[ :=v]{{1,4}}(\d{{1,4}}\.\d{{1,4}})", self._text)
         least = _LEAST.search(clause)
         if words[1] == "install" and shown and (least is None or numbers(shown[1]) >= numbers(least[1])):
             return True
