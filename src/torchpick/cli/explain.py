@@ -81,7 +81,7 @@ def _brief(lines: Sequence[tuple[str, str]], room: int) -> list[tuple[str, str]]
 
 def _shorter(label: str, words: str) -> str:
     """The first sentence of why; both ends of what is to be done, and of a long line."""
-    clauses = steps.clauses(words)
+    clauses = steps.CLAUSES.split(words)
     if label == "do" and len(words) > _MOST_TO_DO and len(clauses) > 1:
         return f"{clauses[0]}; {clauses[-1]}"
     if label == "why":

@@ -37,6 +37,8 @@ _BY_TORCH = {
 }
 # And of these those whose fix depends on the GPU.
 _OF_GPUS = _BY_TORCH - {"TORCH_MISSING"} | {"PACKAGE_NO_KERNELS"}
+# Those that a Python or a system decides, where an installer says no more than that it has no such wheel.
+_OF_PLATFORM = {"PIP_NO_VERSION", "NOT_A_SUPPORTED_WHEEL", "WHEEL_OF_OTHER_PYTHON"}
 _AROUND = {"wsl", "container", "image build"}
 # Where no torch is to be judged: it is not torch, or a CUDA build on an AMD GPU on purpose.
 _OTHERS = {"other program", "zluda"}
@@ -142,7 +144,7 @@ def _questions(
         yield Note("NO_GPU_KNOWN", "which GPU is it? none is known here: `--gpu` (and `--driver`) says it")
     elif is_pair and first.command is None and said.torch is None and (exam is None or exam.subject.torch is None):
         yield Note("NO_TORCH_KNOWN", "which torch is it (`pip show torch`)? that decides which release fits")
-    elif "Python or platform" in first.cause.title and None in (said.platform, said.python):
+    elif first.cause.id in _OF_PLATFORM and None in (said.platform, said.python):
         yield Note("NO_PLATFORM_KNOWN", "which Python and which system is it? `pip debug` says both")
 
 

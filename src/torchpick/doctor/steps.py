@@ -46,7 +46,8 @@ _REWRITTEN = (
     ("uv", re.compile(r"`(?:python -m )?pip (install|uninstall)(?: -y)?(?= )"), r"`uv pip \1"),
 )
 _PLAIN_TEXT = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)(?![^()]*\))"  # neither in backticks nor in brackets
-_CLAUSES = re.compile(f"; {_PLAIN_TEXT}")
+# Between what a step says one after the other; what is in backticks or in brackets is one.
+CLAUSES = re.compile(f"; {_PLAIN_TEXT}")
 _ASIDE = re.compile(r"\([^()]*\)")
 # Other ways to the same, in one clause.
 _WAYS = re.compile(rf", or (?=`|(?:add|build|compile|install|keep|name|put|run|set|take|use) ){_PLAIN_TEXT}")
@@ -98,11 +99,10 @@ def about(
         if world in facts and (world != "amd" or "nvidia" not in facts):
             cures = [form.sub(other, cure) for cure in cures]
     cures = [cut for cure in cures if (cut := _without(cure, is_done))] or [_ALL_DONE] * bool(cures)
-    sentences = cause.meaning.split(". ")
+    sentences = re.split(r"(?<=\.) ", cause.meaning)
     if "torch before 2" in facts:
         sentences = [sentence for sentence in sentences if not _SINCE_TORCH_2.search(sentence)] or sentences
-    meaning = ". ".join(sentences).removesuffix(".") + "." * bool(cause.meaning)
-    title, meaning = (text.replace("PACKAGE", package or "a package") for text in (cause.title, meaning))
+    title, meaning = (text.replace("PACKAGE", package or "a package") for text in (cause.title, " ".join(sentences)))
     if "line of torch" in facts:  # then nobody knows that it is no fault of its build
         title = title.removesuffix(": no fault of the build of torch")
         meaning = meaning.removesuffix(" No other build of torch changes that.")
@@ -121,22 +121,18 @@ def _here(kind: Collection[str], facts: Collection[str]) -> set[str]:
 
 def _is_elsewhere(kind: Mapping[str, re.Pattern[str]], here: Collection[str], clause: str) -> bool:
     """Whether it says that it is for other worlds of this kind than the text's; what is in brackets is by the way."""
-    named = {world for world, form in kind.items() if form.search(clause)} if here else set()
-    return bool(named) and named.isdisjoint(here) and any(kind[one].search(_ASIDE.sub("", clause)) for one in named)
+    if not here or any(kind[world].search(clause) for world in here):
+        return False
+    return any(form.search(_ASIDE.sub("", clause)) for form in kind.values())
 
 
 def _without(cure: str, leaves: Callable[[str], bool]) -> str:
     """A step without the clauses, and the ways in them, that are left out: what follows on the first goes with it."""
     left = [
         "" if leaves(clause) else ", or ".join(way for way in _WAYS.split(clause) if not leaves(way))
-        for clause in clauses(cure)
+        for clause in CLAUSES.split(cure)
     ]
     return "; ".join(filter(None, left)) if left[0] else ""
-
-
-def clauses(step: str) -> list[str]:
-    """What a step says one after the other; what is in backticks or in brackets is one."""
-    return _CLAUSES.split(step)
 
 
 # A line that is a command; what somebody says, in whose parts with such words it is no doing of theirs.
@@ -153,7 +149,6 @@ _PARTS = re.compile(r"(?<=[.,;!?:)]) | but | and ")
 _LONGEST_LINE, _MOST_DONE = 500, 4000
 _SPAN = re.compile(r"`([^`]+)`")
 _RUN = re.compile(r"--\w|[A-Z][A-Z0-9_]{3,}=|(?!import |from )\S+ ")
-_ADDRESS = re.compile("https://")
 _NEGATED = re.compile(r"\b(?:no|not|without|never|than) `[^`]+`")
 # In a step outside of backticks: a flag or a variable with its value.
 _SETTING = re.compile(r"(?<![\w`-])(?:--[a-z][\w-]+|[A-Z][A-Z0-9_]{3,})=[\w./:]+")
@@ -203,7 +198,7 @@ class Doings:
         actions = [span for span in spans if _RUN.match(span)]
         actions += _SETTING.findall(_SPAN.sub("", clause))
         if actions:
-            wanted = ([*filter(_ADDRESS.match, words)] or words for words in map(_words, actions))
+            wanted = ([one for one in words if one.startswith("https://")] or words for words in map(_words, actions))
             return all(any(line.issuperset(words) for line in self._lines) for words in wanted)
         words = _BEGINS.search(clause)
         if words is None or _COMPARED.search(clause):
