@@ -171,6 +171,7 @@ def test_an_amd_gpu_that_runs_another_s_code_keeps_its_torch(home: Home) -> None
 
     assert error.command is None
     assert "`export HSA_OVERRIDE_GFX_VERSION=10.3.0`" in (error.findings[0].advice or "")
+    assert not any("`export HSA_OVERRIDE" in cure for cure in error.cause.cures)
     newer = explained(home, "torch 2.0.1+rocm5.4.2 on gfx1100: HIP error: invalid device function").errors[0]
     assert newer.command
 

@@ -307,6 +307,7 @@ def _facts_of(exam: Examination) -> set[str]:
     is_described = isinstance(subject, DescribedEnvironment)
     own = {"own python"} if is_described and exam.remedy and subject.environment.python.executable else set()
     own |= {"no build"} if exam.refused else set()
+    own |= {"torch stays"} if any(one.code == "NO_KERNELS" and not one.by_torch for one in exam.findings) else set()
     if torch is None or not (subject.gpus or is_described):
         return own
     if torch.backend == "cpu":
