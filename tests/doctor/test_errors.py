@@ -50,6 +50,11 @@ def test_there_are_many_and_each_names_its_source() -> None:
     assert all(row["source"] for row in ROWS)
 
 
+def test_a_missing_package_stands_between_its_quotes() -> None:
+    line = "No module named 'xformers'"
+    assert situation.in_words(line, WORDS["facts"])["PACKAGE_ABSENT"] == line
+
+
 def test_nearly_every_text_gets_its_meaning() -> None:
     known = [row for row in ROWS if not row.get("unknown")]
     missed = [row["id"] for row in known if not set(named(row["text"])) & set(row["codes"])]
