@@ -309,7 +309,7 @@ RULES: dict[str, Rule] = {
     "deepspeed": Rule(
         links_torch=False,
         sources=(Source("0.19.8", (), ("torch>=2.0.0",), "setup.py of its source archive"),),
-        source_only="the default index has its source alone (a wheel of 2020 aside: never ask for wheels only); its "
+        source_only="the default index has its source alone, but for a wheel of 2020 (never ask for wheels only); its "
         "operators are compiled at first use",
     ),
     # From torch 2.13 on data.pyg.org has pyg-lib alone (a project that looked, id 65984994240).
