@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import Home
+from tests.growth import in_line
 from torchpick.cli import main
 
 pytestmark = pytest.mark.process
@@ -284,3 +285,7 @@ def test_of_a_password_in_an_address_nothing_is_printed(error: str, capsys: pyte
             assert "pwpw" not in "".join(capsys.readouterr())
     main(["explain", "--json", f"{error} {address}"])
     assert "pwpw" not in "".join(capsys.readouterr())
+
+
+def test_an_unknown_end_costs_time_in_line_with_its_length() -> None:
+    in_line(lambda count: main(["explain", "FooError: y" + "; ``" * count]), (4000, 16_000), floor=0.02)

@@ -81,9 +81,9 @@ def _brief(lines: Sequence[tuple[str, str]], room: int) -> list[tuple[str, str]]
 
 def _shorter(label: str, words: str) -> str:
     """The first sentence of why; both ends of what is to be done, and of a long line."""
-    clauses = steps.CLAUSES.split(words)
-    if label == "do" and len(words) > _MOST_TO_DO and len(clauses) > 1:
-        return f"{clauses[0]}; {clauses[-1]}"
+    if label == "do" and len(words) > _MOST_TO_DO:
+        clauses = steps.CLAUSES.split(words)
+        return "; ".join(dict.fromkeys((clauses[0], clauses[-1])))
     if label == "why":
         return words.partition(". ")[0].removesuffix(".") + "."
     if label == "seen" and len(words) > _MOST_SEEN:
