@@ -254,6 +254,7 @@ class _Environment:
             end = f"and the one installed last wins: uninstall both, then install {stays} alone"
             yield Note("SAME_MODULE", f"{stays} and {name} install the same module, {end}")
         if torch is not None:
+            yield from self._inferred(torch.build)
             yield from remarks.inferred(torch.build, names)
         yield from self._mixed()
 
@@ -274,6 +275,15 @@ class _Environment:
                 if demand.name in own and not are_compatible([demand, *own[demand.name]]):
                     bounds = ",".join(other.specifier for other in own[demand.name])
                     yield Note("PLAIN_CONFLICT", f"{who} wants {demand.text}, and `{demand.name}{bounds}` is asked for")
+
+    def _inferred(self, torch: Build) -> Iterator[Note]:
+        """The packages that call torch's own library where nothing names the torch that they are for."""
+        if any(demand.name == "torch" and demand.by and demand.specifier for demand in self.demands):
+            return
+        for package in self.packages:
+            if package.links_torch and package.file and not package.place and not package.undescribed:
+                text = f"that {package.who} goes with torch {torch.version} is inferred: its metadata names no torch"
+                yield Note("COMPANION_UNVERIFIED", text)
 
     def _of_package(self, package: Package) -> Iterator[Note]:
         search, torch, who = self.search, self.build, package.who
