@@ -69,8 +69,8 @@ def question(text: str, said: Situation, ending: Ending | None, words: Words) ->
         return "the text names neither torch nor a package on it: search the issues of that program for the line"
     if (package := said.facts.get("package")) is not None:
         return (
-            f"mostly two packages do not go together: does a newer release of {package} help, or the one before the"
-            f" update? its issues know that line; `pip list | grep -iE 'torch|{package}'` names the two"
+            f"search the issues of {package} for that line; did it come with an update of {package} or torch?"
+            f" `pip list | grep -iE 'torch|{package}'` names the releases"
         )
     lacks = [name for name, value in (("torch", said.torch), ("GPU", said.name or said.capability)) if not value]
     which = f"which {' and which '.join(lacks)} is it? " if lacks else ""

@@ -36,7 +36,7 @@ PASSED_OVER = re.compile(
 )
 _ENDED = re.compile(
     rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|fatal error)):\s|^ninja: build stopped"
-    rb"|^[A-Z][A-Za-z_.]{1,80}(?:Error|Exception)$|^OMP: Error #|^CMake Error\b|^\xc3\x97 "
+    rb"|^[A-Z][A-Za-z_.]{1,80}(?:Error|Exception)$|^OMP: Error #|\bld: cannot find -l|^CMake Error\b|^\xc3\x97 "
     rb"|^(?:\S{1,80}: )?(?:malloc|free|realloc|munmap_chunk)\(\): |^(?:double free or corruption|corrupted )"
 )
 # What an installer or a linker says at its end of an error that stands above.
