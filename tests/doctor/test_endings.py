@@ -16,7 +16,6 @@ CASES = json.loads((Path(__file__).parent / "endings.json").read_text("utf-8"))
 TRACEBACK = "Traceback (most recent call last):"
 OWN = '  File "/home/me/train.py", line 3, in <module>'
 OF_TORCH = '  File "/env/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1553, in _call_impl'
-OF_PYTHON = '  File "/usr/lib/python3.11/importlib/__init__.py", line 126, in import_module'
 
 
 def of(package: str) -> str:

@@ -156,9 +156,6 @@ def test_what_was_seen_of_the_machine_is_said(home: Home, monkeypatch: pytest.Mo
     assert explained(home.torch(), "torch==2.0.1", KERNELS).notes[1:] == (seen,)
 
 
-LISTING = "Package Version\ntorch 2.8.0\ntorchvision 0.23.0"
-
-
 @pytest.mark.parametrize(("lines", "ids"), CASES["a_torch_of_a_listing_without_a_label_is_the_default_index_s"])
 def test_a_torch_of_a_listing_without_a_label_is_the_default_index_s(
     lines: tuple[str, ...], ids: list[list[object]], home: Home

@@ -278,6 +278,8 @@ class _Environment:
 
     def _inferred(self, torch: Build) -> Iterator[Note]:
         """The packages that call torch's own library where nothing names the torch that they are for."""
+        if self.search.catalog.no_deps:
+            return  # what would name it was left out
         if any(demand.name == "torch" and demand.by and demand.specifier for demand in self.demands):
             return
         for package in self.packages:
