@@ -139,7 +139,7 @@ def _questions(
     """What decides about the remedy and is not in the text: the GPU, else the torch or the system."""
     cause = known.get(first.cause.id)
     ways = (*cause.cures, *(way for where, _, way in cause.steps if not where)) if cause and cause.install else ()
-    is_pair = any(re.search(r"RELEASE|torchpick plan .*PACKAGE|torch==X\.Y\.Z torch", way) for way in ways)
+    is_pair = any(steps.names_release(way) or "torch==X.Y.Z torch" in way for way in ways)
     if is_unknown and {*first.cause.findings[:1]} & _OF_GPUS:
         yield Note("NO_GPU_KNOWN", "which GPU is it? none is known here: `--gpu` (and `--driver`) says it")
     elif is_pair and first.command is None and said.torch is None and (exam is None or exam.subject.torch is None):

@@ -79,7 +79,7 @@ def about(
     # What this text asks for, then what is for every text, then what supposes something that the text does not say.
     others = [*(step for where, _, step in fits if not where), *cause.cures]
     cures = [*dict.fromkeys((*steps, *sorted(others, key=lambda step: _SUPPOSED.match(step) is not None)))]
-    planned = [cure for cure in cures if "RELEASE" in cure or ("`torchpick plan" in cure and "PACKAGE" in cure)]
+    planned = [cure for cure in cures if names_release(cure)]
     if package and planned and (answer := with_package(package)):
         first = planned[0]
         cures[cures.index(first)] = first.replace("RELEASE", answer) if "RELEASE" in first else answer
@@ -108,6 +108,11 @@ def about(
         meaning = meaning.removesuffix(" No other build of torch changes that.")
     cures[:1] = [_JOINED.sub("", cure) for cure in cures[:1]]
     return cause._replace(cures=(*cures,), title=title, meaning=meaning)
+
+
+def names_release(step: str) -> bool:
+    """Whether it says which release of a package goes with the text's torch."""
+    return "RELEASE" in step or ("`torchpick plan" in step and "PACKAGE" in step)
 
 
 def _here(kind: Collection[str], facts: Collection[str]) -> set[str]:
