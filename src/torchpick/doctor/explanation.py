@@ -79,7 +79,8 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     """Look for the known errors in a text that streams by, and combine them with the environment it is about."""
     known = run.knowledge.file("errors.json", texts.read_signatures)
     words = run.knowledge.file("words.json", situation.read_words)
-    text, said, matches, ending = reading.read(chunks, known, words)
+    text, read, matches, ending = reading.read(chunks, known, words)
+    said = offers.with_python(read, run)
     request, mentioned = _with_mentions(run, said)
     first = matches[0] if matches else Match(next(iter(known.values())), 0, "")
     package = first.package or situation.package_of((first.text, first.frame), words)
@@ -91,6 +92,8 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     facts |= {fact for row in known.values() for fact in row.spelt if texts.says(fact, lower)}
     facts |= {"line of torch"} if re.search(r"(?i)torch|cuda|cudnn|nccl", first.text) else set()
 
+    if said.python != read.python:
+        mentioned += (Note("PYTHON_OF_THE_LIST", f"the list of versions begins as that of Python {said.python} does"),)
     notes = (*mentioned, *situation.contradictions(said))
     alone = Explanation(
         (), notes=notes, facts=said.named, ending=ending, question=endings.question(text, said, ending, words)
@@ -145,7 +148,8 @@ def _questions(
     elif is_pair and first.command is None and said.torch is None and (exam is None or exam.subject.torch is None):
         yield Note("NO_TORCH_KNOWN", "which torch is it (`pip show torch`)? that decides which release fits")
     elif first.cause.id in _OF_PLATFORM and None in (said.platform, said.python):
-        yield Note("NO_PLATFORM_KNOWN", "which Python and which system is it? `pip debug` says both")
+        missing = [name for name, value in (("Python", said.python), ("system", said.platform)) if value is None]
+        yield Note("NO_PLATFORM_KNOWN", f"which {' and which '.join(missing)} is it? `pip debug` says both")
 
 
 def _label(said: Situation, run: Run) -> str | None:

@@ -12,7 +12,7 @@ from torchpick.environment import interpreter, shell
 from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request, collect_question
 from torchpick.model.address import WHEEL_HOST
-from torchpick.model.build import COMPANIONS, Build, python_span
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build, python_span
 from torchpick.model.pick import Request
 from torchpick.model.versions import admits, normal
 from torchpick.run import Run
@@ -240,6 +240,20 @@ def _offered(said: Situation) -> tuple[re.Match[str] | None, list[str]]:
     """What an installer was asked for, and the versions that it has for this Python and system."""
     asked = re.match(r"([\w.-]+)(?:\[[^]]*\])?==([\w.+!-]+)", said.offered or "")
     return asked, re.findall(r"\d[\w.+!-]*", (said.offered or "").partition("(from versions:")[2])
+
+
+def with_python(said: Situation, run: Run) -> Situation:
+    """The text with its Python, where nobody names it: the one whose wheels of torch begin where an installer's do."""
+    offered = re.match(r"(torch\w*)\b.*\(from versions: ([\d.]+)\b(?!\+|\.?[a-z])", said.offered or "")
+    if offered is None or said.python is not None:
+        return said
+    platform = said.platform or interpreter.running().platform.name
+    first: dict[str, str] = {}
+    for build in run.knowledge.table((platform,), DEFAULT_INDEX).of(platform):  # the newest are first
+        version = build.torch if offered[1] == "torch" else build.companions.get(offered[1]) or build.torch
+        first.update(dict.fromkeys(build.pythons, version))
+    pythons = [tag[2:] for tag, version in first.items() if version == offered[2] and tag[2:].isdigit()]
+    return said._replace(python=f"3.{pythons[0][1:]}") if len(pythons) == 1 else said
 
 
 def _nearest(said: Situation) -> str | None:
