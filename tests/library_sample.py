@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import torchpick
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Driver, Gpu, Platform, Python
 
-PASCAL = torchpick.Gpu(0, "nvidia", "GTX 1080 Ti", torchpick.Arch("sm", 6, 1))
+PASCAL = Gpu(0, "nvidia", "GTX 1080 Ti", Arch("sm", 6, 1))
 MACHINE = torchpick.Machine(
-    torchpick.Platform("linux", "x86_64", "2.35"), torchpick.Python("3.12"), torchpick.Driver("580.95.05"), (PASCAL,),
-    name="n1",
-)  # fmt: skip
+    Platform("linux", "x86_64", "2.35"), Python("3.12"), Driver("580.95.05"), (PASCAL,), name="n1"
+)
 
 
 def picked(gpu: str) -> list[str]:
@@ -17,29 +18,28 @@ def picked(gpu: str) -> list[str]:
         answer: torchpick.Pick = pick.require()
     except torchpick.NoBuildError as error:
         return [error.message]
-    first: torchpick.Verdict = answer.considered[0]
-    reasons: list[torchpick.Reason] = [objection.reason for objection in first.objections]
+    reasons: list[str] = [objection.reason.name for objection in answer.considered[0].objections]
     text: str = answer.to_json()
     keys: dict[str, object] = answer.to_dict()
-    return [answer.version, *(reason.name for reason in reasons), *keys, text[:1]]
+    return [answer.version, *reasons, *keys, text[:1]]
 
 
 def planned() -> dict[str, str]:
     stack: torchpick.Stack = torchpick.plan("torch", gpus=["sm_61"], driver="580.95.05", python="3.12", offline=True)
-    packages: tuple[torchpick.PinnedPackage, ...] = stack.packages
-    return {package.name: package.version for package in packages}
+    pins: dict[str, str] = {package.name: package.version for package in stack.packages}
+    return pins
 
 
 def fleet() -> dict[str, int]:
     groups: torchpick.Groups = torchpick.fleet([MACHINE]).require()
-    hosts: list[torchpick.Hosts] = [group.hosts for group in groups.groups]
-    return {of_group.text: of_group.count for of_group in hosts}
+    hosts: dict[str, int] = {group.hosts.text: group.hosts.count for group in groups.groups}
+    return hosts
 
 
 def inspected(file: str) -> list[str]:
     inspection: torchpick.Inspection = torchpick.inspect(file, gpus=["sm_61"], driver="580.95.05")
-    verdicts: tuple[torchpick.ReadingVerdict, ...] = inspection.verdicts
-    return [verdict.word for verdict in verdicts]
+    words: list[str] = [verdict.word for verdict in inspection.verdicts]
+    return words
 
 
 def refused() -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.api import check, detect, fleet, inspect, pick, plan
-    from torchpick.decide.several import Groups, HostGroup
+    from torchpick.decide.several import Groups
     from torchpick.errors import (
         CompatError,
         DetectionError,
@@ -27,73 +27,35 @@ if TYPE_CHECKING:
         WheelLayoutError,
     )
     from torchpick.model import VERSION as __version__  # noqa: N811
-    from torchpick.model.arch import Arch, Fit
-    from torchpick.model.build import Build, Evidence, GpuFit, Objection, Rank, Reason, VendorIndex, Verdict
-    from torchpick.model.finding import Ailment, Finding
-    from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
-    from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
-    from torchpick.model.package import PackageObjection, PinnedPackage, Stack
-    from torchpick.model.pick import Change, Group, Limit, Pick, Wish
-    from torchpick.wheels.judging import Inspection, LibraryVerdict, ReadingVerdict
-    from torchpick.wheels.librarycode import CodeContents, Library, Modules
-    from torchpick.wheels.readings import Reading, TorchFacts
+    from torchpick.model.finding import Finding
+    from torchpick.model.machine import Machine
+    from torchpick.model.package import Stack
+    from torchpick.model.pick import Pick
+    from torchpick.wheels.judging import Inspection
+    from torchpick.wheels.readings import Reading
 
 __all__ = [
-    "Ailment",
-    "Arch",
-    "Build",
-    "Change",
-    "CodeContents",
     "CompatError",
-    "Crowd",
     "DetectionError",
-    "Driver",
-    "Evidence",
     "Finding",
-    "Fit",
-    "Fleet",
-    "Gpu",
-    "GpuFit",
-    "Group",
     "Groups",
-    "HostGroup",
-    "Hosts",
     "Inspection",
     "InstallerError",
     "IntegrityError",
-    "LeftOut",
-    "Library",
-    "LibraryVerdict",
-    "Limit",
     "Machine",
     "MissingPackageError",
-    "Modules",
     "NetworkError",
     "NoBuildError",
-    "Note",
-    "Objection",
-    "PackageObjection",
     "Pick",
-    "PinnedPackage",
-    "Platform",
-    "Python",
     "RangesUnsupportedError",
-    "Rank",
     "Reading",
-    "ReadingVerdict",
-    "Reason",
     "RequirementError",
     "ResolverError",
     "Stack",
-    "TorchFacts",
     "TorchpickError",
-    "Trouble",
     "UsageError",
-    "VendorIndex",
-    "Verdict",
     "WheelError",
     "WheelLayoutError",
-    "Wish",
     "__version__",
     "check",
     "detect",
@@ -105,27 +67,21 @@ __all__ = [
 
 # Where each of them is that is no error and no function.
 _HOMES = {
-    "torchpick.decide.several": "Groups HostGroup",
-    "torchpick.model.arch": "Arch Fit",
-    "torchpick.model.build": "Build Evidence GpuFit Objection Rank Reason VendorIndex Verdict",
-    "torchpick.model.finding": "Ailment Finding",
-    "torchpick.model.fleet": "Crowd Fleet Hosts LeftOut",
-    "torchpick.model.machine": "Driver Gpu Machine Note Platform Python Trouble",
-    "torchpick.model.package": "PackageObjection PinnedPackage Stack",
-    "torchpick.model.pick": "Change Group Limit Pick Wish",
-    "torchpick.wheels.judging": "Inspection LibraryVerdict ReadingVerdict",
-    "torchpick.wheels.librarycode": "CodeContents Library Modules",
-    "torchpick.wheels.readings": "Reading TorchFacts",
-    "torchpick.model": "__version__",
+    "Finding": "torchpick.model.finding",
+    "Groups": "torchpick.decide.several",
+    "Inspection": "torchpick.wheels.judging",
+    "Machine": "torchpick.model.machine",
+    "Pick": "torchpick.model.pick",
+    "Reading": "torchpick.wheels.readings",
+    "Stack": "torchpick.model.package",
+    "__version__": "torchpick.model",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'torchpick' has no attribute {name!r}")
-    home = next((module for module, names in _HOMES.items() if name in names.split()), "torchpick.api")
-    if name.endswith("Error"):
-        home = "torchpick.errors"
+    home = "torchpick.errors" if name.endswith("Error") else _HOMES.get(name, "torchpick.api")
     from importlib import import_module
 
     value: object = getattr(import_module(home), "VERSION" if name == "__version__" else name)
