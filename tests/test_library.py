@@ -8,7 +8,6 @@ import pickle
 import pydoc
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -133,17 +132,7 @@ def test_each_argument_of_a_plan_is_part_of_its_order(monkeypatch: pytest.Monkey
     assert orders == [asking.Order(typed, no_deps=True, allow_mixed=True, passed_on=rules)]
 
 
-def nouns(value: object) -> Iterator[object]:
-    """All that is in a value, itself included."""
-    yield value
-    for part in [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, tuple) else ():
-        yield from nouns(part)
-
-
-CHANGING = ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update")
-
-
-def test_what_a_call_returns_cannot_change_and_is_json(tmp_path: Path) -> None:
+def test_what_a_call_returns_can_be_sent_and_is_json(tmp_path: Path) -> None:
     file = tmp_path / "kernels.so"
     file.write_bytes(KERNELS)
     machine = {"driver": "580.95.05", "python": "3.12", "platform": "linux-x86_64"}
@@ -160,12 +149,7 @@ def test_what_a_call_returns_cannot_change_and_is_json(tmp_path: Path) -> None:
 
     for answer in answers:
         assert json.loads(answer.to_json()) == json.loads(json.dumps(answer.to_dict()))
-        assert (hash(answer), pickle.loads(pickle.dumps(answer))) == (hash(copy.deepcopy(answer)), answer)  # noqa: S301
-        for noun in nouns(answer):
-            if isinstance(noun, Mapping):
-                for name in CHANGING:
-                    with pytest.raises(TypeError, match="does not change"):
-                        getattr(noun, name)({})
+        assert pickle.loads(pickle.dumps(answer)) == answer  # noqa: S301
 
 
 def test_help_on_a_type_begins_with_what_it_is() -> None:

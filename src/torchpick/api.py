@@ -1,4 +1,4 @@
-"""The library: the same questions and answers as on the command line, as values that never change."""
+"""The library: the same questions and answers as on the command line, as values."""
 
 from __future__ import annotations
 
@@ -30,48 +30,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class FrozenDict(dict[Any, Any]):
-    """A dict that stays as it is, so that what holds it can be hashed."""
-
-    __slots__ = ()
-
-    def __hash__(self) -> int:  # type: ignore[override]  # a dict has none
-        return hash(frozenset(self.items()))
-
-    def _refuse(self, *_: object, **__: object) -> Any:  # noqa: ANN401 # whatever the method returns
-        raise TypeError("what torchpick returns does not change; dict(…) of it does")
-
-    __setitem__ = __delitem__ = clear = pop = popitem = _refuse
-    __ior__ = setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (dict(self),)
-
-
-def _frozen(value: Any) -> Any:  # noqa: ANN401 # whatever a noun holds
-    """The value with each mapping in it frozen, and each list a tuple."""
-    if isinstance(value, Mapping):
-        return FrozenDict({key: _frozen(part) for key, part in value.items()})
-    if isinstance(value, tuple | list):
-        parts = [_frozen(part) for part in value]
-        make = getattr(value, "_make", tuple)
-        return make(parts)
-    return value
-
-
 def _public(function: Callable[P, R]) -> Callable[P, R]:
-    """What it returns can be hashed; a dependency that it lacks is named."""
+    """A dependency that it lacks is named."""
 
     @wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
         try:
-            value: R = _frozen(function(*args, **named))
+            return function(*args, **named)
         except ModuleNotFoundError as error:
             missing = MissingPackageError.of(error)
             if missing is None:
                 raise
             raise missing from error
-        return value
 
     return call
 
