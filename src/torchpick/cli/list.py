@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 
 from torchpick.cli import arguments, console, text
 from torchpick.cli.arguments import Arguments
@@ -45,7 +44,11 @@ def run(args: Arguments) -> int:
     picked = pick.verdicts[0].build if pick.ok else None
     alike = [[verdict] for verdict in whole] if args.all else _alike(whole)
     marked = [any(verdict.build is picked for verdict in verdicts) for verdicts in alike]
-    _print(_builds(alike) if whole or not shown else [], marked, _passed_over(shown) if len(whole) < len(shown) else ())
+    _print(
+        _builds(alike) if whole or not shown else [],
+        marked,
+        _builds_passed_over(shown) if len(whole) < len(shown) else (),
+    )
     console.notes(args, *pick.every_note, *(note for note in pick.notes if note == MISCOMPILED))
     if left := len(pick.considered) - len(shown):
         note = f"{left} builds for other hardware or outside the request are left out; `--all` shows each by itself"
@@ -74,43 +77,28 @@ def shortlist(pick: Pick) -> tuple[Verdict, ...]:
     )
 
 
-def _passed_over(shown: Sequence[Verdict]) -> list[str]:
-    """The builds of these that do not run: a line for each reason and the releases and backends that have no other.
-
-    Where the sentences differ, that of the best build stands for them.
-    """
-    releases = [*dict.fromkeys(verdict.build.torch for verdict in shown)]
-    codes = {(verdict.build.torch, verdict.build.backend): code for verdict in shown for code, _ in [_verdict(verdict)]}
-    by_code = grouped(
-        (verdict.objections[0].code, verdict)
-        for release in releases
-        for verdict in shown
-        if verdict.build.torch == release and not verdict.ok
+def _builds_passed_over(shown: Sequence[Verdict]) -> list[str]:
+    newest_first = sorted(shown, key=lambda verdict: release_key(verdict.build.torch), reverse=True)
+    return _passed_over(
+        (verdict.build.torch, verdict.build.backend, *_verdict(verdict)) for verdict in newest_first if not verdict.ok
     )
-    rows: list[tuple[int, str]] = []
-    for code, verdicts in by_code.items():
-        spans: list[list[Verdict]] = []
-        for verdict in verdicts:
-            together = [*(spans[-1] if spans else ()), verdict]
-            first, last = (releases.index(one.build.torch) for one in (together[0], verdict))
-            torches = releases[first : last + 1]
-            backends = {one.build.backend for one in together}
-            if spans and {codes.get((torch, backend), code) for torch in torches for backend in backends} == {code}:
-                spans[-1] = together
-            else:
-                spans.append([verdict])
-        rows += [(releases.index(of_span[0].build.torch), _in_one_line(of_span)) for of_span in spans]
-    return [row for _, row in sorted(rows)]
 
 
-def _in_one_line(verdicts: Sequence[Verdict]) -> str:
-    """`2.7.0 to 2.15.0 (cu128, cu130): NO_KERNELS, 2.15.0 cu130: holds no code for …`."""
-    best, texts = verdicts[0], {text for _, text in map(_verdict, verdicts)}
-    releases = [*dict.fromkeys(verdict.build.torch for verdict in reversed(verdicts))]
-    backends = sorted({verdict.build.backend for verdict in verdicts}, key=backend_order)
-    code, text = _verdict(best)
-    which = f", {best.build.torch} {best.build.backend}" if len(texts) > 1 else ""
-    return f"{span(releases)} ({', '.join(backends)}): {code}{which}: {text}"
+def _passed_over(rejected: Iterable[tuple[str, str, str, str]]) -> list[str]:
+    """A line for each code: `9 of 2.7.0 to 2.15.0 (cu128, cu130): NO_KERNELS, 2.15.0 cu130: holds no code for …`.
+
+    Of versions, newest first, each with its backend, code and sentence; where these differ, that of the newest stands.
+    """
+    lines = []
+    for code, rows in grouped((code, (*which, why)) for *which, code, why in rejected).items():
+        newest, backend, why = rows[0]
+        backends = ", ".join(sorted({backend for _, backend, _ in rows if backend}, key=backend_order))
+        where = f" ({backends})" if backends else ""
+        best = f", {newest} {backend}".rstrip() if len({text for *_, text in rows}) > 1 else ""
+        versions = [*dict.fromkeys(version for version, *_ in reversed(rows))]
+        count = f"{len(rows)} of " if len(versions) > 1 else ""
+        lines.append(f"{count}{span(versions)}{where}: {code}{best}: {why}")
+    return lines
 
 
 def _alike(running: Iterable[Verdict]) -> list[list[Verdict]]:
@@ -186,8 +174,9 @@ def _versions(name: str, args: Arguments) -> int:
         print(console.dated(answer, run.knowledge.rules.date))
         return status
     table = _versions_table(rows)
-    _print(table if len(table) > 1 else [], [False] * len(table), _versions_passed_over(rows))
-    console.notes(args, *newest.machine.notes, *_torch_doubts(rows))
+    rejected = ((package.version, "", *_reason(package, stack)) for package, stack in rows if not stack.ok)
+    _print(table if len(table) > 1 else [], [False] * len(table), _passed_over(rejected))
+    console.notes(args, *newest.machine.notes)
     return status
 
 
@@ -250,32 +239,10 @@ def _versions_table(rows: Iterable[tuple[Package, Stack]]) -> list[tuple[str, ..
     return cells
 
 
-def _versions_passed_over(rows: Iterable[tuple[Package, Stack]]) -> list[str]:
-    """A line for each reason and the versions in a row that have it; the newest's sentence stands for theirs."""
-    lines = []
-    for code, part in groupby(((package, *_reason(package, stack)) for package, stack in rows), lambda row: row[1]):
-        (newest, _, why), *older = part
-        if code:
-            versions = span([*(package.version for package, *_ in older[-1:]), newest.version])
-            which = f", {newest.version}" if any(text != why for *_, text in older) else ""
-            lines.append(f"{versions}: {code}{which}: {why}")
-    return lines
-
-
 def _reason(package: Package, stack: Stack) -> tuple[str, str]:
-    """What stands against it, the package's own first: code and sentence; empty where it runs."""
+    """What stands against it, the package's own first: code and sentence."""
     objections = sorted(stack.objections, key=lambda objection: objection.name != package.name)
-    if stack.ok or not objections:
-        return ("", "") if stack.ok else ("NOT_JUDGED", "")
-    return objections[0].objection.code, objections[0].objection.text
-
-
-def _torch_doubts(rows: Iterable[tuple[Package, Stack]]) -> list[str]:
-    """What the torch builds beside the versions lack, a line each: many versions are beside the same."""
-    texts = (
-        note.text for _, stack in rows for note in stack.notes if note.code in _DOUBTS and note not in _doubts(stack)
-    )
-    return [*dict.fromkeys(texts)]
+    return (objections[0].objection.code, objections[0].objection.text) if objections else ("NOT_JUDGED", "")
 
 
 def _doubts(stack: Stack) -> list[Note]:
