@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from torchpick.decide.demands import PackageDemand, are_compatible
 from torchpick.model.versions import admits, release_key, simple
 
 PHASES = ("", "", "", "rc1", "a0", "b2", ".dev20261101", ".post1", ".post2", "rc1.dev3", ".post1.dev2", "-1", "alpha1")
@@ -117,20 +116,3 @@ def test_numbers_of_five_thousand_digits_are_refused_or_not_admitted() -> None:
         assert admits(specifier, prereleases=True)(f"1.0.post{huge}") is False
     with pytest.raises(ValueError, match=r"."):
         release_key(huge)
-
-
-def test_demands_that_some_version_meets_are_compatible() -> None:
-    draw = random.Random(7)  # noqa: S311 # a test's own draw
-    grid = [f"{major}.{minor}.{patch}" for major in range(4) for minor in range(4) for patch in (0, 1, 2, 5)]
-
-    def clause() -> str:
-        operator = draw.choice(OPERATORS[:-1])
-        wanted = draw.choice(grid) if draw.random() < 0.6 else f"{draw.randint(0, 3)}.{draw.randint(0, 3)}"
-        ends = ("", "", ".*") if operator in ("==", "!=") else ("", "", "rc1", ".post1", ".dev2")
-        return operator + wanted + draw.choice(ends)
-
-    asked = [[PackageDemand("a", f"{clause()},{clause()}"), PackageDemand("a", clause())] for _ in range(1000)]
-    refused = [demands for demands in asked if not are_compatible(demands)]
-
-    assert len(refused) > 150
-    assert [demands for demands in refused for version in grid if all(one.admits(version) for one in demands)] == []

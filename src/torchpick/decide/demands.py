@@ -9,6 +9,7 @@ from torchpick.model.build import FAMILIES, TRIO, TRITONS, Build
 from torchpick.model.pick import Request, Wish
 from torchpick.model.versions import (
     admits,
+    check_bounds,
     everyday,
     grouped,
     leading,
@@ -107,22 +108,16 @@ def is_withdrawn(package: Package, demands: Iterable[PackageDemand]) -> bool:
 
 
 def are_compatible(demands: Iterable[PackageDemand]) -> bool:
-    """Whether some version could meet them all: one at, or right above, what they name, or below them all."""
+    """Whether some version could meet them all."""
     return _has_versions(joined(demands))
 
 
 @remembered
 def _has_versions(specifier: str) -> bool:
-    bounds = {"0"}
-    for part in specifier.split(","):
-        version = part.strip().lstrip("<>=!~").strip()
-        series = version.removesuffix(".*")
-        # Right above a pre- or post-release are versions of its release.
-        match = pattern(r"v?(?:\d+!)?\d+(?:\.\d+)*").match(series)
-        release = match[0] if match else series
-        following = pattern(r"\d+$").sub(lambda last: str(int(last[0]) + 1), series)
-        bounds |= {series, release, f"{release}.0.0.1" if series == version else following}
-    return any(map(admits(specifier, prereleases=True), sorted(bounds)))
+    from packaging.specifiers import SpecifierSet
+
+    check_bounds(specifier)
+    return not SpecifierSet(specifier).is_unsatisfiable()
 
 
 def parse_demands(texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> tuple[PackageDemand, ...]:
