@@ -282,18 +282,21 @@ def is_backend(text: str) -> bool:
 def _base(url: str) -> str:
     if url == WHEEL_HOST:
         return url  # without a look, which a start would pay for
-    hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
+    from urllib.parse import urlsplit
 
+    hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
+    plain = url.removeprefix("flat+")
     try:
-        url = str(Address(url))
+        url, parts = str(Address(url)), urlsplit(plain)
+        host, _ = parts.hostname, parts.port  # which raises where that is no port
     except ValueError as error:
         raise _refused(url, "is not a valid mirror URL", hint) from error
-    scheme, mark, rest = url.removeprefix("flat+").partition("://")
-    if not mark or not rest or scheme not in ("https", "http", "file") or not _is_of_server(rest):
+    leads_to = parts.path if plain.startswith("file://") else host
+    if not leads_to or not plain.startswith(("https://", "http://", "file://")):
         raise _refused(url, "is not a valid mirror URL", hint)
     if url.startswith("flat+"):
         return url  # one page, whose links are relative to it as it is spelled
-    if "?" in rest or "#" in rest:
+    if "?" in url or "#" in url:
         hint = "remove what follows the path; credentials go before the host or into netrc"
         raise _refused(url, "has a query or a fragment, so no backend can be added to it", hint)
     return url.rstrip("/")
@@ -302,20 +305,3 @@ def _base(url: str) -> str:
 def _refused(url: str, why: str, hint: str) -> UsageError:
     # On one line, as in free text a line's end is the end of a password, too.
     return UsageError(f"`{redacted(' '.join(url.split()))}` {why}", hint=hint)
-
-
-# What stands behind a scheme: perhaps a login, a host that may be an IPv6 address, perhaps a port.
-_SERVER = r"(?:[^/]*@)?(?:\[(.+)\]|[^/:\[\]]*)(?::([0-9]{1,5}))?(?:/|$)"
-
-
-def _is_of_server(rest: str) -> bool:
-    """Whether a URL with this behind its scheme can be read."""
-    match = pattern(_SERVER).match(rest)
-    if match is None or match[1] is None:
-        return match is not None and int(match[2] or 0) < 1 << 16
-    from ipaddress import IPv6Address
-
-    try:
-        return IPv6Address(match[1]).version == 6 and int(match[2] or 0) < 1 << 16
-    except ValueError:
-        return False
