@@ -33,7 +33,7 @@ def test_platforms_with_builds_of_their_own_are_told_apart_from_one_without(
     assert main(["url", "--machine", str(fleet)]) == 3
 
     first, *more = capsys.readouterr().err.splitlines()
-    assert "1 machine without a GPU is left out" in " ".join(more)
+    assert "1 machine left out: no GPU" in " ".join(more)
     assert first.startswith("error: no PyTorch build runs on all 2 machines")
     assert said in first
     assert not first.endswith(", ")

@@ -21,7 +21,7 @@ from torchpick.model.versions import Release, grouped, numbers, release_key, spa
 MOST_TRIED = 20_000
 # And so many drivers are moved one at a time to a newer branch.
 _MOST_DRIVERS = 100
-_IDLE = "it has no GPU, and other machines do"
+_IDLE = "no GPU, and other machines have one"
 
 Releases = Mapping[int, str]  # machine → the torch it gets
 
@@ -60,9 +60,10 @@ def gpu_fleet(fleet: Fleet, wish: Wish) -> Fleet:
     """The fleet without the machines that have no GPU, if others have one and no cpu build was requested."""
     if wish.backends == ("cpu",) or not any(crowd.machine.counted for crowd in fleet.crowds):
         return fleet
-    idle = tuple(LeftOut(crowd.hosts, "NO_GPU_LEFT_OUT", _IDLE) for crowd in fleet.crowds if _is_idle(crowd.machine))
+    idle = [place for place, crowd in enumerate(fleet.crowds) if _is_idle(crowd.machine)]
     busy = tuple(crowd for crowd in fleet.crowds if not _is_idle(crowd.machine))
-    return fleet._replace(crowds=busy, idle=(*fleet.idle, *idle))
+    left_out = (LeftOut(fleet.hosts(idle), "NO_GPU_LEFT_OUT", _IDLE),) if idle else ()
+    return fleet._replace(crowds=busy, idle=left_out)
 
 
 def _is_idle(machine: Machine) -> bool:

@@ -160,12 +160,8 @@ class Fleet(NamedTuple):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a person must know of those that are left out, and what the machines themselves noted."""
-        return (
-            *_summary("NO_ANSWER_LEFT_OUT", "{n} machine{s} did not answer and {are} left out", self.silent),
-            *_summary("UNREAD_LEFT_OUT", "{n} line{s} or file{s} could not be read and {are} left out", self.unread),
-            *_summary("NO_GPU_LEFT_OUT", "{n} machine{s} without a GPU {are} left out", self.idle),
-            *self.own_notes,
-        )
+        by_code = {"NO_ANSWER_LEFT_OUT": self.silent, "UNREAD_LEFT_OUT": self.unread, "NO_GPU_LEFT_OUT": self.idle}
+        return (*(_summary(code, left) for code, left in by_code.items() if left), *self.own_notes)
 
     @property
     def own_notes(self) -> tuple[Note, ...]:
@@ -175,16 +171,9 @@ class Fleet(NamedTuple):
         )
 
 
-def _summary(code: str, what: str, parts: tuple[LeftOut, ...]) -> Iterator[Note]:
-    """What a note says of those that are left out for one reason; nothing where there are none."""
-    if not parts:
-        return
-    count = sum(part.hosts.count for part in parts)
-    s, are = ("", "is") if count == 1 else ("s", "are")
-    what = what.format(n=count, s=s, are=are)
-    if code == "NO_GPU_LEFT_OUT":  # which says why already
-        words = [", ".join(part.hosts.brief for part in parts if part.hosts.names)]
-    else:
-        more = [f"and {len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
-        words = [*(part.words for part in parts[:MOST_NAMED]), *more]
-    yield Note(code, ": ".join(filter(None, [what, "; ".join(words)])))
+def _summary(code: str, left: tuple[LeftOut, ...]) -> Note:
+    """How many are left out for one reason, who, and why."""
+    count = sum(part.hosts.count for part in left)
+    more = [f"and {len(left) - MOST_NAMED} more"] if len(left) > MOST_NAMED else []
+    words = "; ".join([*(part.words for part in left[:MOST_NAMED]), *more])
+    return Note(code, f"{count} machine{'' if count == 1 else 's'} left out: {words}")
