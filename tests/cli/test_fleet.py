@@ -207,7 +207,7 @@ def test_the_text_says_who_is_left_out_why_and_what_to_do(capsys: pytest.Capture
     out, err = capsys.readouterr()
     assert out.endswith(
         "left out\n  cause  s1: updated\n         s3: old\n  try    reboot\n  cause  s2: hangs\n  try    wait\n"
-        "  cause  login: it has no GPU, and other machines do\n"
+        "  cause  login: no GPU, and other machines have one\n"
     )
     assert err == ""
     assert main(["fleet", str(tmp_path / "fleet.jsonl"), "--html", str(page)]) == 0

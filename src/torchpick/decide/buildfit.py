@@ -19,7 +19,6 @@ from torchpick.model.build import (
     Verdict,
     family_of,
     python_name,
-    python_order,
     python_span,
     toolkit_order,
 )
@@ -191,9 +190,8 @@ class BuildFit:
             elif build.release_of(name) in self._excluded:
                 facts = {"why": f"{name} {version} leaves out Python {self.machine.python.exact}"}
             elif python not in pythons:
-                companion, newest = f"{name} {version}", max(pythons, key=python_order, default="")
-                why = f"{companion} has no wheel for {python_name(python)}: it has {python_span(pythons)}"
-                facts = {"why": why, "companion": companion, "newest": python_name(newest)}
+                why = f"{name} {version} has no wheel for {python_name(python)}: it has {python_span(pythons)}"
+                facts = {"why": why}
             else:
                 continue
             yield Objection(Reason.COMPANION_MISSING, facts)

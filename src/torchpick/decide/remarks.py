@@ -102,9 +102,8 @@ NEEDS = {
 
 
 def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
-    """The one thing that would have to change: for each kind of reason the best build with no other objection."""
-    first: dict[Reason | str, Change] = {}
-    late: list[Verdict] = []
+    """The one thing that would have to change: for each reason the best build with no other objection."""
+    first: dict[Reason, Change] = {}
     for verdict in considered:
         reasons = verdict.reasons
         if Reason.DRIVER_TOO_OLD in reasons:  # a newer driver is one change, also where the GPU needs it
@@ -112,21 +111,10 @@ def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
         if len(reasons) != 1 or verdict.rank.preference < 2:
             continue
         (reason,) = reasons
-        if verdict.objections[0].facts.get("mends") == "":
-            continue  # no driver supports all of the GPUs
-        companions = (item.facts["companion"] for item in verdict.objections if "companion" in item.facts)
-        companion = next(companions, None)
-        kind = reason if companion is None else companion.partition(" ")[0]
-        if reason in _FIXABLE and kind not in first:
-            first[kind] = _change(reason, verdict)
-        if reason is Reason.DRIVER_TOO_OLD:
-            late.append(verdict)
-    changes = [*first.values()]
-    if late and _needs(gentlest := min(late, key=_needs)) < _needs(late[0]):
-        # The newest build may ask for a driver that the machine cannot have; the smallest step is worth knowing.
-        index = changes.index(first[Reason.DRIVER_TOO_OLD])
-        changes.insert(index + 1, _change(Reason.DRIVER_TOO_OLD, gentlest))
-    return tuple(changes)
+        # Where nothing mends it, no driver supports all of the GPUs.
+        if reason in _FIXABLE and reason not in first and verdict.objections[0].facts.get("mends") != "":
+            first[reason] = _change(reason, verdict)
+    return tuple(first.values())
 
 
 def _change(reason: Reason, verdict: Verdict) -> Change:
@@ -138,12 +126,7 @@ def _change(reason: Reason, verdict: Verdict) -> Change:
         "cuda": build.cuda or "",
         "python": python_name(max(build.pythons, key=python_order, default="")).removeprefix("Python "),
     }
-    text = _OTHER_PYTHON if "companion" in facts else _FIXABLE[reason]
-    return Change(reason.name, text.format_map(facts), verdict)
-
-
-def _needs(verdict: Verdict) -> tuple[int, ...]:
-    return max(map(_needed, verdict.objections))
+    return Change(reason.name, _FIXABLE[reason].format_map(facts), verdict)
 
 
 def _needed(objection: Objection) -> tuple[int, ...]:
@@ -152,7 +135,6 @@ def _needed(objection: Objection) -> tuple[int, ...]:
     return numbers(needs if is_dotted(needs) else "0")
 
 
-_OTHER_PYTHON = "with {newest}, the newest that {companion} has a wheel for: torch {version}"
 _FIXABLE = {
     Reason.NOT_REQUESTED: "without that pin: torch {version}",
     Reason.CONSTRAINED: "without {limit}: torch {version}",
