@@ -21,7 +21,8 @@ def target(folder: Path, *installed: str) -> Environment:
 
 
 def read(folder: Path, version: str = "3.12", **environ: str) -> Environment:
-    return distributions.read_target(Python(version, executable=str(folder / "bin" / "python")), environ)
+    python = Python(version, executable=str(folder / "bin" / "python"))
+    return distributions.read_environment(python, environ, acts=True, metadata=False)
 
 
 def test_an_environment_of_a_tool_is_refused(tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_a_python_that_gives_no_answer_is_said(tmp_path: Path, script: str) -> N
         read(tmp_path)
     assert caught.value.code == "BROKEN_PYTHON"
     with pytest.raises(TorchpickError):  # a question asks it too, as it lies in no folder of a project
-        distributions.read_target(Python("3.12", executable=str(program)), {}, acts=False)
+        distributions.read_environment(Python("3.12", executable=str(program)), {})
 
 
 def test_commands_are_looked_for_in_absolute_places_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

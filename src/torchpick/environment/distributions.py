@@ -104,20 +104,28 @@ class Environment(NamedTuple):
 
 
 def read_environment(
-    python: str, environ: Mapping[str, str], *, source: str = "given", metadata: bool = True
+    python: str | Python,
+    environ: Mapping[str, str],
+    *,
+    source: str = "given",
+    acts: bool = False,
+    metadata: bool = True,
 ) -> Environment:
     """The environment of an interpreter or folder. Without `metadata` only names and versions are read.
 
-    Its Python is asked only where the files of its folder do not show it all; that of a `.venv` here not even then.
+    Its Python is asked only where the files of its folder do not show it all: of one whose version is known, where its
+    packages are. That of a `.venv` here is not even asked then, unless what asks `acts`.
     """
-    prefix = python if os.path.isdir(python) else prefix_of(python)
+    known = python if isinstance(python, Python) else None
+    path = python if isinstance(python, str) else str(python.executable)
+    prefix = path if os.path.isdir(path) else prefix_of(path)
     settings = settings_of(prefix)
-    by_files = _lies_here(prefix, environ)
-    environment = None
-    if by_files or (settings is not None and not is_shared(settings)):
-        environment = _written(prefix, environ)
-    if environment is None or not (environment.sites or by_files):
-        environment = locate(python, environ)
+    by_files = not acts and _lies_here(prefix, environ)
+    is_alone = settings is not None and not is_shared(settings)
+    environment = _of_folders(prefix, known or interpreter.python_by_files(prefix, source), environ)
+    if not by_files and not (environment.sites and (known or is_alone)):
+        environment = locate(path, environ)
+    source = known.source if known else source
     environment = environment._replace(python=environment.python._replace(source=source))
     return _with_contents(environment, environ, metadata=metadata)
 
@@ -126,20 +134,6 @@ def _lies_here(prefix: str, environ: Mapping[str, str]) -> bool:
     """Whether it is a `.venv` that was found here or above: a question starts nothing in it."""
     choice = interpreter.find_environment(World.here()._replace(environ=environ))
     return choice is not None and choice.lies_in_a_folder and is_same(choice.python, prefix)
-
-
-def read_target(python: Python, environ: Mapping[str, str], *, acts: bool = True) -> Environment:
-    """The environment to install into, by names and versions; its Python is asked only where no folder shows it.
-
-    Unless it `acts`, what asks starts nothing that lies here.
-    """
-    program = str(python.executable)
-    prefix = prefix_of(program)
-    environment = _of_folders(prefix, python)
-    if environment is None:
-        is_asked = acts or not _lies_here(prefix, environ)
-        environment = locate(program, environ) if is_asked else Environment(python, prefix)
-    return _with_contents(environment._replace(tool=tool_environment(prefix)), environ, metadata=False)
 
 
 def locate(python: str, environ: Mapping[str, str]) -> Environment:
@@ -174,41 +168,33 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
         raise interpreter.broken(program, str(error)[:200]) from error
 
 
-def _of_folders(prefix: str, python: Python) -> Environment | None:
-    """An environment whose folders show where its packages are, so that its interpreter need not be started."""
+def _of_folders(prefix: str, python: Python, environ: Mapping[str, str]) -> Environment:
+    """What an environment's files say of it; the folders of a Python that it shares are where that one's are.
+
+    Without folders where they do not show where its packages are.
+    """
     prefix = os.path.abspath(prefix)
     settings = settings_of(prefix)
-    if settings is None and not os.path.isdir(os.path.join(prefix, "conda-meta")):
-        return None
+    is_environment = settings is not None or os.path.isdir(os.path.join(prefix, "conda-meta"))
     threaded = "t" if python.free_threaded else ""
     name = f"{'pypy' if python.implementation == 'pp' else 'python'}{python.version}{threaded}"
     library = os.path.join(prefix, "Lib") if os.name == "nt" else os.path.join(prefix, "lib", name)
     packages = os.path.join(library, "site-packages")
-    if not os.path.isdir(packages):
-        return None
+    if not (is_environment and os.path.isdir(packages)):
+        return Environment(python, prefix)
+    sites = [*filter(None, environ.get("PYTHONPATH", "").split(os.pathsep)), packages]
+    if settings is not None and is_shared(settings):
+        above = os.path.dirname(settings.get("home", os.devnull))
+        folders = (f"lib/python{python.version}/site-packages", "lib/python3/dist-packages", "Lib/site-packages")
+        sites += [os.path.join(above, *folder.split("/")) for folder in folders]
     return Environment(
         python=python._replace(exact=python.exact or full_version(settings)),
         prefix=prefix,
-        sites=(packages,),
+        sites=with_pth(sites),
         packages=(packages,),
         by_uv="uv" in (settings or {}),
         managed=_manager_of(library) if settings is None else None,
     )
-
-
-def _written(prefix: str, environ: Mapping[str, str]) -> Environment:
-    """What an environment's files say of it; the folders of a Python that it shares are where that one's are."""
-    python = interpreter.python_by_files(prefix, prefix)
-    environment = _of_folders(prefix, python)
-    if environment is None:
-        return Environment(python, prefix)
-    settings = settings_of(prefix) or {}
-    sites = [*filter(None, environ.get("PYTHONPATH", "").split(os.pathsep)), *environment.sites]
-    if is_shared(settings):
-        above = os.path.dirname(settings.get("home", os.devnull))
-        folders = (f"lib/python{python.version}/site-packages", "lib/python3/dist-packages", "Lib/site-packages")
-        sites += [os.path.join(above, *folder.split("/")) for folder in folders]
-    return environment._replace(sites=with_pth(sites))
 
 
 def _with_contents(environment: Environment, environ: Mapping[str, str], *, metadata: bool) -> Environment:
@@ -220,6 +206,7 @@ def _with_contents(environment: Environment, environ: Mapping[str, str], *, meta
     is_active_base = environ.get("CONDA_PREFIX") == prefix and environ.get("CONDA_DEFAULT_ENV") == "base"
     is_conda = os.path.isdir(os.path.join(prefix, "conda-meta"))
     return environment._replace(
+        tool=tool_environment(prefix),
         distributions=tuple(package for packages in contents.values() for package in packages),
         installed={package.name: package.version for package in reversed(filled)},
         conda=is_conda,

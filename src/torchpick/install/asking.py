@@ -225,7 +225,7 @@ def _empty_target(run: Run, machine: Machine, program: str | None) -> Environmen
     python = machine.python
     if program is None:
         return Environment(python._replace(executable=sys.executable, exact=None), sys.prefix)
-    return distributions.read_target(python, run.environ, acts=False).emptied
+    return distributions.read_environment(python, run.environ, metadata=False).emptied
 
 
 def _check_machine(run: Run) -> None:

@@ -286,7 +286,7 @@ def find_target(run: Run) -> Environment:
     """The environment to install into, of the target interpreter; a version that was given must be its own."""
     (machine,) = run.find_machines()
     python = interpreter.installable(machine.python, run.request.python)
-    return distributions.read_target(python, run.environ)
+    return distributions.read_environment(python, run.environ, acts=True, metadata=False)
 
 
 def find_uv(environ: Mapping[str, str]) -> str | None:
