@@ -16,7 +16,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -154,9 +153,6 @@ class ReadableTable:
     def rows(self) -> dict[BuildKey, Build]:
         """None beside the table's own, which are compared with the index."""
         return {}
-
-    def locked(self, waits: Callable[[], None]) -> AbstractContextManager[object]:  # noqa: ARG002 # git is the lock
-        return nullcontext()
 
     def write(self, platforms: Iterable[str], rows: Mapping[BuildKey, Build], listed: Iterable[BuildKey]) -> None:  # noqa: ARG002
         """Carry into the files what differs from what was written before."""

@@ -1,10 +1,8 @@
-"""The cache: whole files or none, one writer at a time."""
+"""The cache: whole files or none."""
 
 from __future__ import annotations
 
 import os
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -21,50 +19,10 @@ def test_what_is_not_ours_is_nothing(tmp_path: Path, text: str) -> None:
     assert rewrite.read_json(tmp_path / "none.json") is None
 
 
-def test_the_second_waits_for_the_first(tmp_path: Path) -> None:
-    order = []
-
-    def other() -> None:
-        with rewrite.of_cache(tmp_path, lambda: order.append("waits")):
-            order.append("second")
-
-    with rewrite.of_cache(tmp_path, lambda: None):
-        thread = threading.Thread(target=other)
-        thread.start()
-        while not order:
-            time.sleep(0.01)
-        order.append("first")
-    thread.join(10)
-    assert order == ["waits", "first", "second"]
-
-
-def test_a_lock_that_is_held_too_long_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rewrite, "MOST_WAIT_S", 0.0)
-    with (
-        rewrite.of_cache(tmp_path, lambda: None),
-        pytest.raises(TorchpickError, match="another refresh"),
-        rewrite.of_cache(tmp_path, lambda: None),
-    ):
-        pass
-
-
 def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(TorchpickError) as caught:
         rewrite.write_json(tmp_path / "file" / "x.json", {})
-    assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)
-    with pytest.raises(TorchpickError), rewrite.of_cache(tmp_path / "file", lambda: None):
-        pass
-
-
-def test_a_lock_that_cannot_be_opened_is_said_with_the_way_on(tmp_path: Path) -> None:
-    (tmp_path / "refresh.lock").mkdir()
-
-    with (
-        pytest.raises(TorchpickError, match=r"^cannot write .*") as caught,
-        rewrite.of_cache(tmp_path, lambda: None),
-    ):
-        pass
     assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)
 
 

@@ -189,26 +189,6 @@ def test_a_file_with_a_password_is_its_owners_alone_and_one_that_others_read_is_
     assert noted(None, secret, 0o600) == noted(secret, secret, 0o644) == noted(secret, plain, 0o644) == []
 
 
-def test_the_second_in_an_environment_waits_and_then_says_for_whom(tmp_path: Path) -> None:
-    heard: list[str] = []
-    with rewrite.of_environment(str(tmp_path)):
-        with (
-            pytest.raises(TorchpickError, match=r"another torchpick is changing .* for 0 seconds"),
-            rewrite.of_environment(str(tmp_path), 0.0),
-        ):
-            heard.append("in")
-        handle = os.open(tmp_path, os.O_RDONLY)
-        with pytest.raises(TorchpickError, match="somebody has it for 0 seconds"):
-            rewrite.wait(handle, "somebody has it", 0.2, lambda: heard.append("waiting"))
-        os.close(handle)
-    assert heard == ["waiting"]
-
-    with rewrite.of_environment(str(tmp_path), 0.0), rewrite.of_environment(str(tmp_path / "none"), 0.0):
-        heard.append("both")
-    assert heard == ["waiting", "both"]
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_cannot_be_put_back_is_named_and_keeps_nothing_else_from_it(tmp_path: Path) -> None:
     lost, other = tmp_path / "lost", tmp_path / "other"
     lost.write_text("1\n", "utf-8")

@@ -10,7 +10,7 @@ from torchpick.cli.arguments import Arguments, order_of
 from torchpick.cli.progress import Progress, start_progress
 from torchpick.cli.text import plain
 from torchpick.decide.answer import Answer
-from torchpick.environment import rewrite, shell
+from torchpick.environment import shell
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_question
@@ -93,8 +93,7 @@ def run_installer(args: Arguments, question: TargetQuestion, handed: tuple[Job, 
     """Run it, and look at what came of it: 3 where torch is not what it was to be, or does not compute."""
     sys.stdout.flush()
     job, command = handed
-    with rewrite.of_environment(job.target.prefix, rewrite.MOST_WAIT_S, question.run.report):
-        ended, interrupted = run_command(command, os.environ, talk_only=args.json)
+    ended, interrupted = run_command(command, os.environ, talk_only=args.json)
     pick = job.pick
     stopped = interrupted or ended < 0  # by somebody, or where memory ran out: no index is to blame
     failure = _unfinished(pick, command, interrupted=stopped) if ended else _lacking(job, command)

@@ -1,4 +1,4 @@
-"""Put another text in a file's place in one step, the user's own or the cache's; and be alone at it.
+"""Put another text in a file's place in one step, the user's own or the cache's.
 
 Whoever reads the file meanwhile sees the old text or the new one, whatever dies in between.
 """
@@ -11,20 +11,18 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from torchpick.environment.world import content, is_yours
-from torchpick.errors import TorchpickError, silent
+from torchpick.errors import TorchpickError
 from torchpick.model.address import holds_secret
 from torchpick.model.machine import Note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from torchpick.errors import Report
 
 MOST_BYTES = 4 << 20
 # How a file begins that is not in its place yet; one that a killed run left may be removed.
@@ -237,78 +235,9 @@ def _settle(folder: str) -> None:
             os.close(handle)
 
 
-# One process at a time: the lock of an open file, which the system lets go when the process that holds it dies.
-_POLL = 0.05
-_BEYOND = 1 << 30  # behind the end of every file: who reads the file is not kept from it
-
-
-def wait(handle: int, busy: str, most: float, waiting: Callable[[], None] | None = None) -> None:
-    """Take the lock of an open file or folder; `busy` says in words who has it when that takes too long."""
-    began = time.monotonic()
-    while not take(handle):
-        if waiting is not None:
-            waiting()
-            waiting = None
-        if time.monotonic() - began > most:
-            raise TorchpickError(f"{busy} for {most:.0f} seconds", hint="wait for it, or stop it")
-        time.sleep(_POLL)
-
-
-@contextmanager
-def of_environment(prefix: str, most: float = 60.0, report: Report = silent) -> Iterator[None]:
-    """Alone in an environment, which gets no file by it; an environment that cannot be opened has nothing to guard."""
-    busy = f"another torchpick is changing {prefix}"
-    try:
-        handle = os.open(os.path.join(prefix, "pyvenv.cfg") if sys.platform == "win32" else prefix, os.O_RDONLY)
-    except OSError:
-        yield
-        return
-    try:
-        wait(handle, busy, most, lambda: report(f"{busy}: waiting for it"))
-        yield
-    finally:
-        os.close(handle)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def take(handle: int) -> bool:
-        os.lseek(handle, _BEYOND, os.SEEK_SET)
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def take(handle: int) -> bool:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:  # a file system without locks: each file is still replaced in one step
-            return True
-        return True
-
-
 # The user's cache: JSON of ours.
 _MOST_JSON = 64 << 20
 _CACHE_HINT = "set another folder with TORCHPICK_CACHE_DIR"
-MOST_WAIT_S = 600.0
-
-
-@contextmanager
-def of_cache(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Alone in a folder of the cache."""
-    cache_folder(str(path))
-    with _refused(f"write {path}", _CACHE_HINT):
-        file = (path / "refresh.lock").open("a+b")
-    with file:
-        wait(file.fileno(), f"another refresh has locked {path}", MOST_WAIT_S, waiting)
-        yield
 
 
 def write_json(path: Path, value: object, most: int = _MOST_JSON, *, record: bool = False) -> None:

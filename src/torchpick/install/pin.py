@@ -176,22 +176,21 @@ def pinned_project(folder: str) -> str | None:
 
 @contextmanager
 def _changing(prefix: str, project: str | None) -> Iterator[tuple[str, ...]]:
-    """Alone in an environment, the files that may hold our lines: all are changed, and what they name, or none."""
+    """The files that may hold our lines: all are changed, and what they name, or none."""
     own = project_of(prefix, project)
     store = toolsettings.store_of(prefix)
-    with rewrite.of_environment(prefix):
-        files = (toolsettings.own_pip_file(prefix), *((own,) if own else ()))
-        before = rewrite.contents((*files, *_stored(store)))
-        try:
-            with rewrite.put_back_where_it_fails(before):
-                yield files
-        except BaseException:
-            for file in {*_stored(store)} - {*before}:
-                with suppress(OSError):
-                    os.unlink(file)
-            if not _stored(store):
-                _remove(store)
-            raise
+    files = (toolsettings.own_pip_file(prefix), *((own,) if own else ()))
+    before = rewrite.contents((*files, *_stored(store)))
+    try:
+        with rewrite.put_back_where_it_fails(before):
+            yield files
+    except BaseException:
+        for file in {*_stored(store)} - {*before}:
+            with suppress(OSError):
+                os.unlink(file)
+        if not _stored(store):
+            _remove(store)
+        raise
 
 
 def _stored(store: str) -> list[str]:

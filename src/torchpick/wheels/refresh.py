@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import closing, suppress
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -50,7 +50,6 @@ class Store(Protocol):
 
     def rows(self) -> dict[BuildKey, Build]: ...
     def write(self, platforms: Iterable[str], rows: Table, listed: Iterable[BuildKey]) -> None: ...
-    def locked(self, waits: Callable[[], None]) -> AbstractContextManager[object]: ...
 
 
 class CacheStore:
@@ -78,9 +77,6 @@ class CacheStore:
             names = sorted(f"{version} {backend}" for where, version, backend in listed if where == platform)
             value = {**refreshed.index(platform, builds), "date": self.today, "listed": names}
             rewrite.write_json(self.file(platform), value)
-
-    def locked(self, waits: Callable[[], None]) -> AbstractContextManager[object]:
-        return rewrite.of_cache(self.folder, waits)
 
 
 class RefreshJob(NamedTuple):
@@ -119,11 +115,8 @@ class Refreshed(NamedTuple):
 
 
 def refresh_table(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
-    """Refresh under the store's lock; whatever is read is kept at once, so a run that is cut short loses one wheel."""
-    with (
-        job.store.locked(lambda: report("another refresh is running: waiting for it")),
-        closing(Web(os.environ, NO_LIMITS)) as web,
-    ):
+    """Refresh; whatever is read is kept at once, so a run that is cut short loses one wheel."""
+    with closing(Web(os.environ, NO_LIMITS)) as web:
         return _Run(job, shipped, report, web).work()
 
 

@@ -85,25 +85,6 @@ def test_its_death_by_a_signal_is_ours(world: World) -> None:
     assert "--index-base" not in err, "no index is to blame where memory ran out"
 
 
-def test_the_second_in_an_environment_waits_for_the_first(world: World) -> None:
-    """Two pips at once leave the metadata of both their torches."""
-    python = world.environment("uv")
-    up, go = world.folder / "up", world.folder / "go"
-    first = start(world, python, f"touch {up}; while [ ! -e {go} ]; do sleep 0.05; done; exit 7")
-    wait_for(up)
-    up.unlink()
-
-    second = start(world, python, f"touch {up}; exit 8")
-    assert second.stderr is not None
-    assert "another torchpick is changing" in second.stderr.readline()
-    assert not up.exists()
-    go.touch()
-    for child in (first, second):
-        child.communicate(timeout=30)
-
-    assert (first.returncode, second.returncode) == (7, 8)
-
-
 def test_an_interrupt_of_the_group_ends_both_and_leaves_nothing_half_written(world: World) -> None:
     python = world.environment("uv")
     up = world.folder / "up"
