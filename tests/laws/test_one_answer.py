@@ -89,7 +89,7 @@ def ask(worlds: Mapping[str, World], indexes: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(
         interpreter,
         "ask",
-        lambda program, _environ, _deadline, source="given", prefix=None: said(program, source, prefix),
+        lambda program, _environ, _deadline, source="given", prefix="": said(program, source, prefix),
     )
 
     def asked(question: Asked) -> dict[str, Said]:

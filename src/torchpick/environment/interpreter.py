@@ -267,55 +267,46 @@ def _ask(program: str, source: str, world: World, deadline: float) -> Machine:
 
 # `-I -S`: neither the user's settings nor sitecustomize nor the `import` lines of .pth files run, and nothing comes
 # from the current folder. Runs on every Python from 3.4 on; the answer is the last line, as a wrapper script may print
-# first. Without folders it is written by hand, and asks sysconfig on Windows alone: json and sysconfig take longer to
-# import than Python takes to start.
+# first.
 #
-# For folders an argument follows, the environment's own or nothing. Without the main part of `site` sys.prefix stays at
-# the Python behind the environment, and where the two are the same the `site` of Debian and Ubuntu names dist-packages
-# alone, so the prefix is set before it is asked.
+# The argument is the environment's own folder, or empty. Without the main part of `site` sys.prefix stays at the Python
+# behind the environment, and where the two are the same the `site` of Debian and Ubuntu names dist-packages alone, so
+# the prefix is set before it is asked.
 _QUESTION = """\
-import os, sys
+import json, os, site, sys, sysconfig
 from importlib.machinery import EXTENSION_SUFFIXES
-if sys.argv[1:] and sys.argv[1]:
+if sys.argv[1]:
     sys.prefix = sys.exec_prefix = sys.argv[1]
 try:
     libc = os.confstr("CS_GNU_LIBC_VERSION")
 except (AttributeError, ValueError, OSError):
     libc = None
-if sys.platform == "win32":
-    import sysconfig
-    cpu = sysconfig.get_platform().rpartition("-")[2]
-else:
-    cpu = os.uname().machine
 suffix = EXTENSION_SUFFIXES[0] if EXTENSION_SUFFIXES else ""
-folders = ""
-if sys.argv[1:]:
-    import json, site, sysconfig
-    paths = sysconfig.get_paths()
-    folders = ", " + json.dumps({
-        "prefix": sys.prefix,
-        "stdlib": paths["stdlib"],
-        "packages": [paths["purelib"], paths["platlib"]],
-        "sites": site.getsitepackages([sys.prefix]),
-        "base_sites": site.getsitepackages([sys.base_prefix]),
-        "user": site.getusersitepackages(),
-    })[1:-1]
-def text(value):
-    return "null" if value is None else '"%s"' % "".join(c for c in value if c not in '"\\\\' and " " <= c <= "~")
-def flag(value):
-    return "true" if value else "false"
-sys.stdout.write('\\n{"version": [%d, %d], "full_version": %s, "implementation": %s, "free_threaded": %s, '
-    '"system": %s, "cpu": %s, "wide": %s, "libc": %s, "soabi": %s%s}\\n' % (
-    sys.version_info[0], sys.version_info[1], text(sys.version.split()[0].rstrip("+")), text(sys.implementation.name),
-    flag("t" in getattr(sys, "abiflags", "") or suffix.startswith(".cp%d%dt-" % sys.version_info[:2])),
-    text(sys.platform), text(cpu), flag(sys.maxsize > 2 ** 32), text(libc), text(suffix), folders))
+paths = sysconfig.get_paths()
+sys.stdout.write("\\n%s\\n" % json.dumps({
+    "version": sys.version_info[:2],
+    "full_version": sys.version.split()[0].rstrip("+"),
+    "implementation": sys.implementation.name,
+    "free_threaded": "t" in getattr(sys, "abiflags", "") or suffix.startswith(".cp%d%dt-" % sys.version_info[:2]),
+    "system": sys.platform,
+    "cpu": sysconfig.get_platform().rpartition("-")[2] if sys.platform == "win32" else os.uname().machine,
+    "wide": sys.maxsize > 2 ** 32,
+    "libc": libc,
+    "soabi": suffix,
+    "prefix": sys.prefix,
+    "stdlib": paths["stdlib"],
+    "packages": [paths["purelib"], paths["platlib"]],
+    "sites": site.getsitepackages([sys.prefix]),
+    "base_sites": site.getsitepackages([sys.base_prefix]),
+    "user": site.getusersitepackages(),
+}))
 """
 
 
 def ask(
-    program: str, environ: Mapping[str, str], deadline: float, source: str = "given", prefix: str | None = None
+    program: str, environ: Mapping[str, str], deadline: float, source: str = "given", prefix: str = ""
 ) -> tuple[Machine, Fields]:
-    """Ask a Python about itself, and with `prefix` (its environment's folder, or empty) where it keeps packages.
+    """Ask a Python about itself, and where it keeps packages: those of the environment in the folder `prefix`.
 
     Raises TorchpickError where there is no answer.
     """
@@ -324,7 +315,7 @@ def ask(
         raise broken(program, f"has {config}, which is not a file")
     from torchpick.environment import child
 
-    argv = [program, "-I", "-S", "-c", _QUESTION, *([] if prefix is None else [prefix])]
+    argv = [program, "-I", "-S", "-c", _QUESTION, prefix]
     try:
         ended = child.run(argv, environ, deadline - time.monotonic())
     except OSError as error:
