@@ -78,6 +78,8 @@ class Learner:
                 self._learnt[project.name] = facts
 
     def answer(self, ask: Callable[[Catalog], Answer | Needs]) -> Answer:
+        if not self._learnt and isinstance(first := ask(self.catalog), Answer):  # of torch's family: no index is needed
+            return first
         environ, report, offline = self._run.environ, self._run.report, self._run.offline
         indexes = self._read_indexes()
         with ProjectReader(indexes, environ, report, target=self.target, offline=offline) as reader:

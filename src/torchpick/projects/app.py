@@ -16,7 +16,7 @@ from torchpick.errors import UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
 from torchpick.install.env import tritons_of
 from torchpick.install.learner import Learner
-from torchpick.model.build import COMPANIONS, TRIO, Build, python_order, toolkit_order
+from torchpick.model.build import COMPANIONS, Build, python_order, toolkit_order
 from torchpick.model.machine import Driver, Machine, Note, Python
 from torchpick.model.package import Catalog
 from torchpick.model.pick import Request, Wish
@@ -74,9 +74,8 @@ class App:
         return read_plan_question(self.own, order)
 
     @cached_property
-    def _learner(self) -> Learner | None:
-        """Who learns what the table lacks; of torch's family alone it has all."""
-        return None if all(named(text) in TRIO for text in self.requirements) else Learner(self._question)
+    def _learner(self) -> Learner:
+        return Learner(self._question)
 
     def answer(self, backend: str) -> Answer:
         question = self._question.question
@@ -85,14 +84,9 @@ class App:
         def ask(catalog: Catalog) -> Answer | Needs:
             return answers.answer(question, (self.machine,), lambda _: self.table, lambda: catalog)
 
-        if (learner := self._learner) is not None:
-            answer = learner.answer(ask)
-            self.notes |= dict.fromkeys(learner.notes(answer))
-            return answer
-        known = ask(self.own.read_catalog(self.machine))
-        if not isinstance(known, Answer):
-            raise TypeError("the table's catalog asks for nothing")
-        return known
+        answer = self._learner.answer(ask)
+        self.notes |= dict.fromkeys(self._learner.notes(answer))
+        return answer
 
     def build(self, backend: str) -> tuple[Build, list[str]]:
         """The newest build of this backend, and the packages of torch's family that go with it."""
