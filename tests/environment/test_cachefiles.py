@@ -27,24 +27,23 @@ def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None
 
 
 def test_of_more_records_than_are_kept_the_oldest_go(tmp_path: Path) -> None:
-    for age, name in enumerate("cadbe"):
-        (tmp_path / f"{name}.json").touch()
-        os.utime(tmp_path / f"{name}.json", (age, age))
+    records = rewrite.Records(tmp_path, 1, 4, 100)
     (tmp_path / "a.txt").touch()
+    for age, key in enumerate("cadbe"):
+        records.write(key, {"is": key})
+        os.utime(next(file for file in tmp_path.glob("*.json") if f'"{key}"' in file.read_text()), (age, age))
 
-    rewrite.prune_json(tmp_path, 5)
-    assert len([*tmp_path.iterdir()]) == 6
-    rewrite.prune_json(tmp_path, 4)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.txt", "b.json", "d.json", "e.json"]
+    assert [records.read(key).get("is") for key in "cadbe"] == [None, None, "d", "b", "e"]
+    assert (tmp_path / "a.txt").exists()
 
 
-def test_what_is_too_large_is_not_kept_and_a_record_is_its_owners_alone(tmp_path: Path) -> None:
-    rewrite.write_json(tmp_path / "x.json", "1234", 6)
-    assert not (tmp_path / "x.json").exists()
-    rewrite.write_json(tmp_path / "x.json", "1234", 7)
-    rewrite.write_json(tmp_path / "y.json", {"a": 1}, record=True)
-    assert [rewrite.read_json(tmp_path / name) for name in ("x.json", "y.json")] == ["1234", {"a": 1}]
+def test_what_is_too_large_or_of_another_schema_is_no_record_and_it_is_its_owners_alone(tmp_path: Path) -> None:
+    for most, key in ((22, "x"), (23, "y")):
+        rewrite.Records(tmp_path, 1, 9, most).write(key, {"a": "123"})
+    assert [rewrite.Records(tmp_path, 1, 9, 9).read(key) for key in "xy"] == [{}, {"schema": 1, "a": "123"}]
+    assert rewrite.Records(tmp_path, 2, 9, 9).read("y") == {}
     if os.name != "nt":
-        assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("x.json", "y.json")] == [0o600, 0o600]
-        (tmp_path / "x.json").chmod(0o646)
-        assert rewrite.read_json(tmp_path / "x.json") is None
+        (file,) = tmp_path.iterdir()
+        assert file.stat().st_mode & 0o777 == 0o600
+        file.chmod(0o646)
+        assert rewrite.Records(tmp_path, 1, 9, 9).read("y") == {}

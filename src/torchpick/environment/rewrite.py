@@ -13,7 +13,8 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 from torchpick.environment.world import content, is_yours
 from torchpick.errors import TorchpickError
@@ -240,29 +241,14 @@ _MOST_JSON = 64 << 20
 _CACHE_HINT = "set another folder with TORCHPICK_CACHE_DIR"
 
 
-def write_json(path: Path, value: object, most: int = _MOST_JSON, *, record: bool = False) -> None:
-    """Put JSON in a file's place, unless it is too large.
-
-    A `record` is private, one of many, and made anew where it is lost or damaged. Raises OSError where it cannot be.
-    """
-    text = json.dumps(value, separators=(",", ":")) + "\n"
-    if len(text) > most:
-        return
+def write_json(path: Path, value: object) -> None:
+    """Put JSON in a file's place."""
     cache_folder(str(path.parent))
-    if record:
-        replace(str(path), text.encode(), 0o600, follow=False, lasting=False)
-    else:
-        put(str(path), text, 0o600, follow=False, hint=_CACHE_HINT)
+    put(str(path), _json(value), 0o600, follow=False, hint=_CACHE_HINT)
 
 
-def prune_json(folder: Path, most: int) -> None:
-    """Where a folder has more records than this, let the oldest go."""
-    with suppress(OSError):
-        files = list(folder.glob("*.json"))
-        if len(files) > most:
-            files.sort(key=lambda file: file.stat().st_mtime)
-            for file in files[: len(files) - most * 3 // 4]:
-                file.unlink(missing_ok=True)
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":")) + "\n"
 
 
 def read_json(path: Path) -> object:
@@ -272,3 +258,40 @@ def read_json(path: Path) -> object:
     except (OSError, ValueError, RecursionError):
         return None
     return value
+
+
+class Records:
+    """A folder with so many private files of JSON, each made anew where it is lost, damaged, or of another schema."""
+
+    def __init__(self, folder: Path, schema: int, most: int, most_bytes: int) -> None:
+        self._folder, self._schema, self._most, self._most_bytes = folder, schema, most, most_bytes
+        self._written = 0
+
+    def read(self, key: str) -> dict[str, Any]:
+        """Empty where there is none."""
+        record = read_json(self._file(key))
+        return record if isinstance(record, dict) and record.get("schema") == self._schema else {}
+
+    def write(self, key: str, value: Mapping[str, object]) -> None:
+        """A record that is too large is not kept; a cache that cannot be written is no error."""
+        text = _json({"schema": self._schema, **value})
+        with suppress(TorchpickError, OSError):
+            if len(text) <= self._most_bytes:
+                cache_folder(str(self._folder))
+                replace(str(self._file(key)), text.encode(), 0o600, follow=False, lasting=False)
+                # To list a full folder takes as long as to read a file.
+                if self._written % max(self._most // 64, 1) == 0:
+                    self._prune()
+                self._written += 1
+
+    def _prune(self) -> None:
+        """Let go what killed runs left, and the oldest where there are too many."""
+        clear(str(self._folder))
+        files = list(self._folder.glob("*.json"))
+        if len(files) > self._most:
+            files.sort(key=lambda file: file.stat().st_mtime)
+            for file in files[: len(files) - self._most * 3 // 4]:
+                file.unlink(missing_ok=True)
+
+    def _file(self, key: str) -> Path:
+        return self._folder / f"{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"

@@ -7,13 +7,12 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from enum import Enum
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from torchpick.environment import rewrite
-from torchpick.errors import TorchpickError, WheelError
+from torchpick.errors import WheelError
 from torchpick.index import pages, wheelnames
 from torchpick.index.pages import ProjectFile
 from torchpick.index.wheelnames import parsed_version
@@ -207,7 +206,7 @@ def best_wheels(files: Iterable[ProjectFile], specifier: str, target: IndexTarge
 # Raised where a record holds more or other things than before: older ones are then read anew.
 _SCHEMA = 3
 _MOST_BYTES = 48 << 20
-MOST_RECORDS = {"pages": 2048, "metadata": 16384}
+_MOST_PAGES, _MOST_METADATA = 2048, 16384
 _DAMAGED = (AttributeError, KeyError, TypeError, ValueError)
 _ETAG = re.compile(r"[!-~]{1,256}")
 
@@ -224,12 +223,13 @@ class ProjectCache:
     """
 
     def __init__(self, cache: str, age: float) -> None:
-        self._folder, self._age = Path(cache) / "projects", age
-        self._written: set[str] = set()
+        folder, self._age = Path(cache, "projects"), age
+        self._pages = rewrite.Records(folder / "pages", _SCHEMA, _MOST_PAGES, _MOST_BYTES)
+        self._metadata = rewrite.Records(folder / "metadata", _SCHEMA, _MOST_METADATA, _MOST_BYTES)
 
     def page(self, url: str, index: str, target: IndexTarget | None = None) -> KeptPage | None:
         """What is kept of a page: for each target what is of use to it."""
-        record = self._read("pages", _page_key(url, target))
+        record = self._pages.read(_page_key(url, target))
         with suppress(*_DAMAGED):
             etag = record["etag"] if _ETAG.fullmatch(record["etag"]) else ""
             if record["files"] is None:
@@ -245,7 +245,7 @@ class ProjectCache:
         if target is not None and files is not None:
             files = of_use(files, target)
         rows = None if files is None else [_row_of(file) for file in files]
-        self._write("pages", _page_key(url, target), {"time": read_at, "etag": etag, "files": rows})
+        self._pages.write(_page_key(url, target), {"time": read_at, "etag": etag, "files": rows})
         return files
 
     def is_fresh(self, written: float) -> bool:
@@ -253,7 +253,7 @@ class ProjectCache:
 
     def metadata(self, file: ProjectFile) -> Metadata | str | None:
         """What is kept of a file; a text is the reason why nothing can be read of it."""
-        record = self._read("metadata", _key(file))
+        record = self._metadata.read(_key(file))
         with suppress(*_DAMAGED):
             if file.sha256 is None and not self.is_fresh(float(record["time"])):
                 return None
@@ -267,26 +267,7 @@ class ProjectCache:
             value: dict[str, object] = {"text": "", "reason": metadata}
         else:
             value = {"text": metadata.text, "guessed": metadata.guessed}
-        self._write("metadata", _key(file), {"time": time.time(), **value})
-
-    def prune(self) -> None:
-        """Where new records were written, let go what killed runs left, and the oldest where there are too many."""
-        for kind in self._written:
-            rewrite.clear(str(self._folder / kind))
-            rewrite.prune_json(self._folder / kind, MOST_RECORDS[kind])
-
-    def _read(self, kind: str, key: str) -> dict[str, Any]:
-        record = rewrite.read_json(self._path(kind, key))
-        return record if isinstance(record, dict) and record.get("schema") == _SCHEMA else {}
-
-    def _write(self, kind: str, key: str, value: dict[str, object]) -> None:
-        """A cache that cannot be written is no error."""
-        with suppress(TorchpickError, OSError):
-            rewrite.write_json(self._path(kind, key), {"schema": _SCHEMA, **value}, _MOST_BYTES, record=True)
-            self._written.add(kind)
-
-    def _path(self, kind: str, key: str) -> Path:
-        return self._folder / kind / f"{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"
+        self._metadata.write(_key(file), {"time": time.time(), **value})
 
 
 def _row_of(file: ProjectFile) -> tuple[object, ...]:

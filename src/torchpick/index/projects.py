@@ -180,7 +180,6 @@ class ProjectReader:
     def __exit__(self, *error: object) -> None:
         if not self._shares:
             self._web.close()
-        self._cache.prune()
 
     @property
     def as_of(self) -> float | None:

@@ -264,7 +264,6 @@ def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[ProjectFile, ..
             if wheels is not None:
                 files[name] = tuple(map(hashes.check, wheels))
         passed_over = host.notes()
-    cache.prune()
     fitting = (wheel for name in pick.build.pins for wheel in files.get(name, ()) if fits(wheel, pick))
     return files, (*hashes.notes(fitting), *passed_over)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from torchpick.decide import refusal
 from torchpick.knowledge.compat import Knowledge, read
@@ -12,11 +12,10 @@ from torchpick.knowledge.indexes import arches_of
 from torchpick.knowledge.locations import compat_dir
 from torchpick.model.address import check_characters
 from torchpick.model.build import COMPANIONS, Build, Evidence
-from torchpick.model.fields import Fields
+from torchpick.model.fields import Fields, noun_of
 from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
 from torchpick.model.versions import admits, release_key, remembered
 
-N = TypeVar("N", bound=tuple[Any, ...])
 # The wheels whose code was read; on another platform the code of the same version is another.
 READ_PLATFORM, WINDOWS = "linux-x86_64", "windows-x86_64"
 
@@ -79,7 +78,7 @@ def facts_of(file: str, platform: str) -> PackageFacts:
 
 def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
     """One file's content, which is trusted: `scripts/check-compat` and a test hold it against its format."""
-    indexes = tuple(_noun(OtherIndex, index) for index in row.get("elsewhere", ()))
+    indexes = tuple(noun_of(OtherIndex, index) for index in row.get("elsewhere", ()))
     for text in (
         text for index in indexes for text in (index.url, *(path for wheel in index.wheels for path in wheel[5:6]))
     ):
@@ -92,8 +91,8 @@ def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
         versions = tuple(sorted(versions, key=lambda package: release_key(package.version), reverse=True))
     # A page may have wheels where the index has but the sources, or another project of the name.
     elsewhere = tuple(index for index in indexes if index.url)
-    rule = _noun(WheelRule, row.get("rule", {}))
-    return _noun(PackageFacts, row, versions=versions, elsewhere=elsewhere, rule=rule)
+    rule = noun_of(WheelRule, row.get("rule", {}))
+    return noun_of(PackageFacts, row, versions=versions, elsewhere=elsewhere, rule=rule)
 
 
 def _wheels(index: OtherIndex, source: Package, platform: str) -> Iterator[Package]:
@@ -129,19 +128,13 @@ def package_of(name: str, row: Mapping[str, Any], platform: str = READ_PLATFORM)
         # No wheel for macOS is for CUDA, whatever that for Linux links.
         pure = platform.startswith("macos") or ("any" in row["platforms"] and platform not in row["platforms"])
         row = {**row, **(_PURE if pure else {"code": row["code"] and None})}
-    return _noun(Package, row, name=name, code=_code(row), evidence=Evidence(**row["evidence"]))
+    return noun_of(Package, row, name=name, code=_code(row), evidence=Evidence(**row["evidence"]))
 
 
 def _code(row: Mapping[str, Any]) -> tuple[LibraryCode, ...] | None:
     if row["code"] is None:
         return None
-    return tuple(_noun(LibraryCode, library, arches=arches_of(library["arches"].split())) for library in row["code"])
-
-
-def _noun(noun: type[N], row: Mapping[str, Any], **others: object) -> N:
-    names = set(row).intersection(noun._fields)  # type: ignore[attr-defined]  # a noun
-    values = {name: tuple(row[name]) if isinstance(row[name], list) else row[name] for name in names}
-    return noun(**{**values, **others})
+    return tuple(noun_of(LibraryCode, library, arches=arches_of(library["arches"].split())) for library in row["code"])
 
 
 def other_companions(fields: Fields) -> list[Fields]:

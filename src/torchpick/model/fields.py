@@ -21,6 +21,7 @@ MOST_LINE = 256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, Protocol, TypeVar
 
     V = TypeVar("V")
@@ -154,6 +155,13 @@ class Fields:
 
     def names(self) -> list[str]:
         return list(self._value)
+
+
+def noun_of(noun: type[V], row: Mapping[str, Any], **others: object) -> V:
+    """A noun of an object that is ours and as `written` has it; keys that are no field of it are passed over."""
+    names = set(row).intersection(noun._fields)  # type: ignore[attr-defined]  # a noun
+    values = {name: tuple(row[name]) if isinstance(row[name], list) else row[name] for name in names}
+    return noun(**{**values, **others})
 
 
 class _Context:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from torchpick.environment import distributions, rewrite, world
-from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
-from torchpick.model.fields import MOST_LINE, Fields, ShapeError, written
+from torchpick.model.fields import noun_of, written
 from torchpick.wheels.fatbin import Buffer
 from torchpick.wheels.librarycode import (
     CodeContents,
@@ -205,8 +204,7 @@ class Readings:
     """A folder with a file for each reading. A damaged one counts as none."""
 
     def __init__(self, cache: str) -> None:
-        self._folder = Path(cache) / "readings"
-        self._kept = 0
+        self._records = rewrite.Records(Path(cache, "readings"), _SCHEMA, MOST_FILES, _MOST_BYTES)
 
     def find(self, url: str, sha256: str | None, depth: str | None, most: int | None = None) -> Reading | None:
         """The reading of this file, at the depth that is asked for, with what it cost then.
@@ -216,28 +214,20 @@ class Readings:
         if sha256 is None:
             return None
         for read_depth in _answering(url, depth):
-            with suppress(ShapeError, ValueError):
-                fields = Fields(rewrite.read_json(self._file(sha256, read_depth)))
-                if fields.number("schema") == _SCHEMA and fields.text("origin") == _origin(url):
-                    reading = parse_reading(fields.object("reading"))
+            with suppress(AttributeError, KeyError, TypeError, ValueError):
+                record = self._records.read(f"{sha256}-{read_depth}")
+                if record["origin"] == _origin(url):
+                    reading = _of_row(record["reading"])
                     whole = most or DEFAULT_WHOLE
                     if depth is not None or read_depth != SAMPLE or reading.size > whole:
                         return reading
         return None
 
     def keep(self, url: str, reading: Reading) -> None:
-        """Remember it, if its content is known by its hash; a cache that cannot be written is no error."""
-        if reading.sha256 is None:
-            return
-        value = {"schema": _SCHEMA, "origin": _origin(url), "reading": written(reading)}
-        with suppress(TorchpickError, OSError):
-            rewrite.write_json(self._file(reading.sha256, reading.depth), value, _MOST_BYTES)
-            if self._kept % max(MOST_FILES // 64, 1) == 0:  # to list a full folder costs as much as to read a wheel
-                rewrite.prune_json(self._folder, MOST_FILES)
-        self._kept += 1
-
-    def _file(self, sha256: str, depth: str) -> Path:
-        return self._folder / f"{sha256}-{depth}.json"
+        """Remember it, if its content is known by its hash."""
+        if reading.sha256 is not None:
+            row = {"origin": _origin(url), "reading": written(reading)}
+            self._records.write(f"{reading.sha256}-{reading.depth}", row)
 
 
 def _answering(url: str, depth: str | None) -> tuple[str, ...]:
@@ -253,53 +243,22 @@ def _origin(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
-def parse_reading(row: Fields) -> Reading:
-    """Raises ShapeError or ValueError."""
-    torch = row.maybe_object("torch")
-    return Reading(
-        target=row.text("target"),
-        depth=row.text("depth"),
-        complete=row.flag("complete"),
-        size=row.number("size"),
-        bytes_read=row.number("bytes_read"),
-        requests=row.number("requests"),
-        name=row.maybe_text("name"),
-        version=row.maybe_text("version"),
-        file=row.maybe_text("file"),
-        sha256=row.maybe_text("sha256"),
-        torch=None if torch is None else _torch(torch),
-        libraries=tuple(map(_library, row.objects("libraries"))),
-        compilers=row.texts("compilers"),
-        notes=row.texts("notes"),
-        needed=row.texts("needed"),
-        unread=row.number("unread"),
-        metadata=row.maybe_text("metadata"),
-    )
+def _of_row(row: Mapping[str, Any]) -> Reading:
+    """A record of ours; one that is damaged raises any of the errors of `find`."""
+    torch = row["torch"]
+    facts = None if torch is None else noun_of(TorchFacts, torch, flags=_arches(torch["flags"]))
+    return noun_of(Reading, row, torch=facts, libraries=tuple(map(_library, row["libraries"])))
 
 
-def _torch(row: Fields) -> TorchFacts:
-    version, cuda, hip = (row.maybe_text(name, MOST_LINE) for name in ("version", "cuda", "hip"))
-    return TorchFacts(version, cuda, hip, _arches(row, "flags"))
+def _library(row: Mapping[str, Any]) -> Library:
+    code = row["code"]
+    modules = tuple(noun_of(Modules, module, **_code(module)) for module in code["modules"])
+    return noun_of(Library, row, code=noun_of(CodeContents, code, modules=modules, **_code(code)))
 
 
-def _library(row: Fields) -> Library:
-    return Library(
-        path=row.text("path"),
-        size=row.number("size"),
-        code=_contents(row.object("code")),
-        ptx_cuda=row.maybe_text("ptx_cuda"),
-        complete=row.flag("complete"),
-        notes=row.texts("notes"),
-    )
+def _code(row: Mapping[str, Any]) -> dict[str, tuple[Arch, ...]]:
+    return {kind: _arches(row[kind]) for kind in ("sass", "ptx")}
 
 
-def _contents(row: Fields) -> CodeContents:
-    modules = tuple(
-        Modules(_arches(module, "sass"), _arches(module, "ptx"), module.number("count"))
-        for module in row.objects("modules")
-    )
-    return CodeContents(_arches(row, "sass"), _arches(row, "ptx"), modules, row.number("empty"))
-
-
-def _arches(row: Fields, name: str) -> tuple[Arch, ...]:
-    return tuple(map(Arch.parse, row.texts(name)))
+def _arches(names: Iterable[str]) -> tuple[Arch, ...]:
+    return tuple(map(Arch.parse, names))
