@@ -114,18 +114,10 @@ def test_a_page_has_the_wheels_and_sdists_of_its_project(host: Host, reading: Re
     assert [file.project for file in answer] == ["pkg"] * 3
     assert [file.name.is_wheel for file in answer] == [True, False, False]
     size = 7 if kind == "json" else None
-    assert answer[0][3:] == (
-        digest,
-        size,
-        ">=3.8,<4",
-        "broken",
-        beside,
-        SAID["upload-time"],
-        None,
-        f"{host.url}/simple",
-    )
+    said = (f"sha256={digest}", size, ">=3.8,<4", "broken", beside, SAID["upload-time"], f"{host.url}/simple")
+    assert answer[0][3:] == said
     assert answer[0].url == f"{host.url}/files/{names[0]}"
-    assert answer[1][3:-1] == (None,) * 7
+    assert answer[1][3:-1] == (None,) * 6
 
 
 def test_each_page_is_asked_for_once_and_answers_keep_the_order_of_names(host: Host, reading: Reading) -> None:
@@ -226,7 +218,7 @@ def test_offline_it_is_what_is_kept_with_its_date(host: Host, reading: Reading) 
         assert reader.as_of is not None
         assert began <= reader.as_of <= time.time()
         assert reader.metadata(known) == metadata
-        [unread] = reader.metadata([known[0]._replace(sha256="b" * 64)]).values()
+        [unread] = reader.metadata([known[0]._replace(hash="sha256=" + "b" * 64)]).values()
 
     assert answers["pkg"] == known
     assert isinstance(answers["other"], UsageError)
@@ -402,13 +394,13 @@ def test_a_wheel_that_says_something_else_is_an_error(host: Host, reading: Readi
 
 
 def test_metadata_is_kept_by_the_hash_of_its_file(host: Host, reading: Reading) -> None:
-    file = at(host, wheel(), sha256="a" * 64)
+    file = at(host, wheel(), hash="sha256=" + "a" * 64)
     first = reading.metadata(file)
     asked = len(host.seen)
     assert reading.metadata(file, age=0) == first
     assert len(host.seen) == asked, "it is read anew"
 
-    spelled = at(host, wheel(METADATA.replace(b"1.0", b"1.0.0")), sha256="b" * 64)
+    spelled = at(host, wheel(METADATA.replace(b"1.0", b"1.0.0")), hash="sha256=" + "b" * 64)
     known, again = reading.metadata(spelled), reading.metadata(spelled, offline=True)
     assert isinstance(known, Metadata)
     assert (known.version, again) == ("1.0", known)

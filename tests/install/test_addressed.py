@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.install.jobs import PICK, TARGET, job
@@ -92,31 +90,6 @@ def test_a_mirrors_page_with_another_hash_than_public_locks_is_refused(monkeypat
 
     with pytest.raises(IntegrityError, match="public locks have"):
         addressed(job(pick=mirror))
-
-
-def test_a_file_by_an_address_that_is_not_valid_is_passed_over_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(url: str, _: object, refused: Callable[[str], None]) -> tuple[ProjectFile, ...]:
-        name = url.rstrip("/").rpartition("/")[2]
-        file = f"{name}-{THERE[name].replace('+', '%2B')}-cp312-cp312-manylinux_2_28_x86_64.whl"
-        good = f'<a href="{file}#sha256={SHA}">x</a>' if name != "torchvision" else ""
-        return pages.parse(f'<a href="{file} #x">x</a>{good}'.encode(), url, refuse=refused)
-
-    monkeypatch.setattr(pages, "fetch", fetch)
-    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
-
-    made = addressed(job(no_deps=True))
-
-    assert made.files["torch"].endswith(f"#sha256={SHA}")
-    (note,) = made.notes
-    text = "torch-2.14.1%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl #x` is not valid: it has a blank in it"
-    assert (note.code, note.text) == (
-        "LINK_REFUSED",
-        f"{HOST}/torch/: the address of `{text}, so that file is passed over",
-    )
-    with pytest.raises(
-        InstallerError, match=r"no file of it is listed there; the address of `torchvision.* #x` is not"
-    ):
-        addressed(job(RequirementArgs(("torchvision",))))
 
 
 @pytest.mark.parametrize(("backend", "triton"), [("rocm7.2", "triton-rocm"), ("xpu", "triton-xpu")])

@@ -41,7 +41,7 @@ def hashes(monkeypatch: pytest.MonkeyPatch, pick: Pick = PICK, *, seen: str | No
 def wheel(listed: str | None) -> ProjectFile:
     name = wheelnames.parse(FILE)
     assert name is not None
-    return ProjectFile(FILE, Address(f"https://host.example/{FILE}"), name, listed)
+    return ProjectFile(FILE, Address(f"https://host.example/{FILE}"), name, listed and f"sha256={listed}")
 
 
 def read(pick: Pick) -> Pick:
@@ -99,7 +99,7 @@ def test_public_locks_speak_for_releases_of_the_wheel_host_alone(monkeypatch: py
     found = [hashes(monkeypatch, pick, seen=B).check(wheel(None)) for pick in others]
 
     assert [file.sha256 for file in found] == [None, None, None, B]  # of what was not read a name is no proof
-    assert hashes(monkeypatch).notes([wheel(None)._replace(other_hash="sha512=0")]) == []
+    assert hashes(monkeypatch).notes([wheel(None)._replace(hash="sha512=0")]) == []
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def rows() -> dict[str, object]:
     now["a wheel that was read"] = in_words(
         refresh.measured_row(BUILT[0][1], READ, MEASURED._replace(libraries={"old": "1"}))
     )
-    unhashed = BUILT[0][1]._replace(sha256=None)
+    unhashed = BUILT[0][1]._replace(hash=None)
     for name, reading in {
         "no GPU code": READ._replace(torch=READ.torch and READ.torch._replace(cuda=None, flags=())),
         "no metadata": READ._replace(metadata=None), "no torch": READ._replace(torch=None),
@@ -198,7 +198,7 @@ def test_a_released_wheel_never_changes() -> None:
 
     def refused(ref: str, sha256: str | None = digest) -> list[TorchpickError]:
         rows = [ROW._replace(evidence=Evidence("measured", ref))]
-        mine = [(BUILT[0][0], BUILT[0][1]._replace(sha256=sha256))]
+        mine = [(BUILT[0][0], BUILT[0][1]._replace(hash=sha256 and f"sha256={sha256}"))]
         return [error for _, error in listed.with_another_hash(mine, rows).values()]
 
     [error] = refused(f"{file} sha256:00")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from torchpick.environment import requirementfiles, world
-from torchpick.errors import IntegrityError, WheelError, WheelLayoutError, silent
+from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.index.wheelnames import FileName
 from torchpick.model.address import Address, check_characters, is_sha256, redacted
@@ -58,17 +58,15 @@ ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+ht
 _SUFFIXES = (".whl", ".tar.gz", ".zip")
 # The page of torch over all variants has some 10,000 links in 5 MB.
 MOST_BYTES = 16 << 20
-_HEX = re.compile(r"[0-9a-f]*")
+_HEX = re.compile(r"[0-9a-f]{1,128}")
 _UPLOADED = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)?)?")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MOST_TEXT = 512
-_UNCHECKED_BY_UV = ("sha224", "sha1")  # uv 0.13.9 takes a file by its address without a look at these
-_HASHES = re.compile(r"(sha512|sha384|sha256|sha224|sha1|md5)[=:]([^&#]*)")
-# The hashes that pip checks behind an address, the best first, and how many digits each has.
-_DIGITS = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}
+# The hashes that pip checks behind an address: the one that the table knows of files, then the best first.
+_HASHES = ("sha256", "sha512", "sha384", "sha224", "sha1", "md5")
+_HASH = re.compile(rf"({'|'.join(_HASHES)})[=:]([^&#]*)")
 # HTML takes blanks around an address away (its standard, "valid URL potentially surrounded by spaces").
 _BLANKS = " \t\n\f\r"
-_MOST_SHOWN = 120
 MOST_ENTRIES = 200_000
 # A link has some four `<`, with its own end and a line break. In JSON no file has a `{` or `[` each so many characters.
 _MOST_MARKS = 5 * MOST_ENTRIES
@@ -91,13 +89,12 @@ class ProjectFile(NamedTuple):
     file: str
     url: Address
     name: FileName
-    sha256: str | None = None
+    hash: str | None = None  # such as `sha256=…`, which pip and uv check
     size: int | None = None
     requires_python: str | None = None
     yanked: str | None = None  # the reason, which may be empty
     metadata: str | None = None  # sha256 of the METADATA beside it, or empty where only its presence is told
     uploaded: str | None = None  # ISO 8601, in UTC
-    other_hash: str | None = None  # where there is no sha256, such as `sha512=…`, which pip and uv check too
     index_url: str = ""  # which of the user's indexes and link pages it lies on
 
     @property
@@ -110,31 +107,30 @@ class ProjectFile(NamedTuple):
         return wheelnames.normal_version(self.name.version)
 
     @property
+    def sha256(self) -> str | None:
+        kind, _, digest = (self.hash or "").partition("=")
+        return digest if kind == "sha256" else None
+
+    @property
     def with_hash(self) -> Address:
-        return self.url.with_hash(f"sha256={self.sha256}" if self.sha256 else self.other_hash)
+        return self.url.with_hash(self.hash)
 
 
-Refuse = Callable[[str], object]
+def files(page: bytes, url: str, content_type: str = "text/html", index_url: str = "") -> tuple[ProjectFile, ...]:
+    """The files of a page that came from this URL, in the page's order.
 
-
-def files(
-    page: bytes, url: str, content_type: str = "text/html", refuse: Refuse = silent, index_url: str = ""
-) -> tuple[ProjectFile, ...]:
-    """The files of a page that came from this URL, in the page's order; what is neither wheel nor sdist is skipped.
-
-    So is a wheel whose address or hash is not valid, and `refuse` is called with what is wrong with it.
+    What is neither wheel nor sdist is skipped, and so is a file whose address or hash is not valid.
     """
     text = page.decode("utf-8", "replace")
     wants_json = "json" in content_type.lower() or (text[:1] == "{" and "html" not in content_type.lower())
     until = time.thread_time() + _MOST_S
-
-    located = partial(locate, refuse=refuse, index_url=index_url)
+    located = partial(locate, index_url=index_url)
     listed = (_of_json if wants_json else _of_html)(text, url, until, located)
     return tuple(file for file in listed if isinstance(file, ProjectFile))
 
 
-def parse(page: bytes, url: str, content_type: str = "text/html", refuse: Refuse = silent) -> tuple[ProjectFile, ...]:
-    return tuple(file for file in files(page, url, content_type, refuse) if file.name.is_wheel)
+def parse(page: bytes, url: str, content_type: str = "text/html") -> tuple[ProjectFile, ...]:
+    return tuple(file for file in files(page, url, content_type) if file.name.is_wheel)
 
 
 def _check_time(until: float) -> None:
@@ -175,13 +171,11 @@ def locate(  # noqa: PLR0913 # what a page or a record says of a file
     *,
     hashes: Iterable[tuple[str, str]] = (),
     index_url: str = "",
-    refuse: Refuse = silent,
 ) -> ProjectFile | None:
-    """The file that a reference on a page at `base` leads to; None where it is neither wheel nor sdist, or refused.
+    """The file that a reference on a page at `base` leads to; None where it is neither wheel nor sdist, or not valid.
 
     Every text of a page and of a record is checked here, and only here. What is of another type may raise any error.
     """
-    name = None
     try:
         reference, _, fragment = href.partition("#")
         check_characters(fragment)
@@ -193,26 +187,19 @@ def locate(  # noqa: PLR0913 # what a page or a record says of a file
         # A page on the web must not lead to files of this computer.
         if name is None or not (url.startswith(_WEB) or (url.startswith("file:") and base.startswith("file:"))):
             return None
-        hashes = (*hashes, *_HASHES.findall(fragment.lower().replace("%23", "#"))) if fragment else hashes
-        sha256, other_hash = _hashes_of(hashes)
-    except ValueError as error:
-        if ".whl" in href.lower():
-            # The end of an address has the file's name; a redactor might overlook what is before it.
-            end = (file or href.rpartition("/")[2].rpartition("@")[2])[:_MOST_SHOWN].strip()
-            what = f"`{file}` is not listed right" if name else f"the address of `{redacted(end)}` is not valid"
-            refuse(f"{what}: {error}")
+        hash_ = _best_hash((*hashes, *_HASH.findall(fragment.lower().replace("%23", "#"))))
+    except ValueError:
         return None
     return ProjectFile(
         file,
         url,
         name,
-        sha256,
+        hash_,
         size if type(size) is int and size >= 0 else None,
         _plain(requires_python),
         _plain(yanked),
         metadata if metadata is None or is_sha256(metadata) else "",
         uploaded if uploaded and _UPLOADED.fullmatch(uploaded) else None,
-        other_hash,
         index_url,
     )
 
@@ -225,24 +212,13 @@ def _plain(text: str | None) -> str | None:
     return sys.intern(text if text.isprintable() else _CONTROL.sub(" ", text))
 
 
-def _hashes_of(pairs: Iterable[tuple[str, str]]) -> tuple[str | None, str | None]:
-    """The sha256 among digests by their algorithm, and another hash, such as `sha512=…`, where there is none.
-
-    A ValueError for one that no file can have: it binds pip, and would bind nobody if it were left out.
-    """
-    hashes: dict[str, str] = {}
-    for kind, digest in pairs:
-        if kind not in _DIGITS:
-            continue
-        if len(digest) != _DIGITS[kind] or not _HEX.fullmatch(digest):
-            raise ValueError(f"its {kind} is not one")
-        hashes.setdefault(kind, digest)
-    if "sha256" in hashes:
-        return hashes["sha256"], None
-    best = next((kind for kind in _DIGITS if kind in hashes and kind not in _UNCHECKED_BY_UV), None)
-    if hashes and best is None:
-        raise ValueError(f"its only hash is a {next(iter(hashes))}, which uv does not check")
-    return None, best and f"{best}={hashes[best]}"
+def _best_hash(pairs: Iterable[tuple[str, str]]) -> str | None:
+    """The best of digests by their algorithm; a ValueError for one that is none, as without it nobody would check."""
+    hashes = dict(reversed([*pairs]))  # the first of a kind counts
+    kind = next((kind for kind in _HASHES if kind in hashes), None)
+    if kind is not None and not _HEX.fullmatch(hashes[kind]):
+        raise ValueError(f"its {kind} is not one")
+    return kind and f"{kind}={hashes[kind]}"
 
 
 def _of_json(text: str, base: str, until: float, located: Callable[..., ProjectFile | None]) -> Iterable[object]:
@@ -326,17 +302,17 @@ def sidecar(body: bytes, sha256: str, url: str) -> str:
     return body.decode("utf-8", "replace")
 
 
-def fetch(url: str, client: Client | None, refuse: Refuse = silent) -> tuple[ProjectFile, ...] | None:
+def fetch(url: str, client: Client | None) -> tuple[ProjectFile, ...] | None:
     """The wheels of a page, without a client of one in a folder; None where there is no such page."""
     if client is None or url.startswith("file:"):
         page = page_in_folder(url)
-        return None if page is None else parse(*page, refuse=refuse)
+        return None if page is None else parse(*page)
     answer = client.get(url, {"accept": ACCEPT}, absent=True)
     if answer.status != 200:
         return None
     with named(url):
         # Links are relative to where a redirect led.
-        return parse(answer.body, answer.url, answer.headers.get("content-type", ""), refuse)
+        return parse(answer.body, answer.url, answer.headers.get("content-type", ""))
 
 
 @contextmanager

@@ -204,7 +204,7 @@ def best_wheels(files: Iterable[ProjectFile], specifier: str, target: IndexTarge
 
 # What was read of the user's indexes, in the cache: pages as rows for an hour, METADATA by the hash of its file.
 # Raised where a record holds more or other things than before: older ones are then read anew.
-_SCHEMA = 3
+_SCHEMA = 4
 _MOST_BYTES = 48 << 20
 _MOST_PAGES, _MOST_METADATA = 2048, 16384
 _DAMAGED = (AttributeError, KeyError, TypeError, ValueError)
@@ -271,15 +271,13 @@ class ProjectCache:
 
 
 def _row_of(file: ProjectFile) -> tuple[object, ...]:
-    """What a page says of a file, as `pages.locate` takes it, and then what other hash it has."""
-    said = (file.size, file.requires_python, file.yanked, file.metadata, file.uploaded)
-    return (file.file, file.url, file.sha256, *said, file.other_hash)
+    """What a page says of a file: its hash, and then the rest as `pages.locate` takes it."""
+    return (file.hash, file.url, file.file, file.size, file.requires_python, file.yanked, file.metadata, file.uploaded)
 
 
 def _in_row(row: list[Any], index: str) -> ProjectFile | None:
-    file, url, sha256, *facts, other_hash = row
-    hashes = (("sha256", sha256),) if sha256 else (other_hash.split("="),) if other_hash else ()
-    return pages.locate(url, "", file, *facts, hashes=hashes, index_url=index)
+    hash_, url, *facts = row
+    return pages.locate(url, "", *facts, hashes=(hash_.split("="),) if hash_ else (), index_url=index)
 
 
 def _page_key(url: str, target: IndexTarget | None) -> str:

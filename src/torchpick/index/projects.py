@@ -22,7 +22,6 @@ from torchpick.index.projectfiles import IndexTarget, KeptPage, ProjectCache, be
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import redacted
 from torchpick.model.build import python_name
-from torchpick.model.machine import Note
 from torchpick.model.metadata import Metadata
 from torchpick.model.versions import grouped, normal, some_of
 
@@ -166,7 +165,6 @@ class ProjectReader:
         self.places, self._target, self._offline, self._anew = places, target, offline, anew
         self._cache = ProjectCache(cache_dir(environ), limits.age)
         self._web, self._shares = web or Web(environ, limits, report), web is not None
-        self._refused: dict[str, list[str]] = {}  # by the page, what is wrong with the files that were passed over
         self._links = [(url, url, None) for url in places.links]
         self._pages: dict[IndexPage, tuple[ProjectFile, ...] | TorchpickError | None] = {}
         self._metadata: dict[ProjectFile, Metadata | TorchpickError] = {}
@@ -219,18 +217,8 @@ class ProjectReader:
         glibc = f" with glibc {target.platform.glibc}" if target.platform.glibc else ""
         aim = f"{python_name(target.tag)} on {target.platform.name}{glibc}"
         why = f"it has {versions or 'none'} for {aim}" if listed else "no file of it is listed there"
-        urls = (*self.places.links, *(_url_of(index, normal(name)) for index in self.places.indexes))
-        refused = [text for url in urls for text in self._refused.get(url, ())]
-        text = "; ".join([f"{places or 'no index'} has no {name}{specifier} that fits: {why}", *refused[:1]])
+        text = f"{places or 'no index'} has no {name}{specifier} that fits: {why}"
         raise InstallerError(text, hint=hint, code=code)
-
-    def notes(self) -> list[Note]:
-        """What was passed over on the pages that were read."""
-        return [
-            Note("LINK_REFUSED", f"{redacted(url)}: {some_of(texts, 1, '; ')}, so that file is passed over")
-            for url, texts in self._refused.items()
-            if texts
-        ]
 
     def indexes_with(self, names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         """Which of the indexes have files of each project, also those that are not asked because an earlier one has."""
@@ -310,7 +298,7 @@ class ProjectReader:
         """As it is now, or as it was where the index is out of reach."""
         url, _, project = page
         if self._anew:
-            wheels = pages.fetch(url, self._web.client, self._refuse(url))
+            wheels = pages.fetch(url, self._web.client)
             return None if wheels is None else _of_project(project, wheels)
         target, headers = self._target_of(project), {"accept": pages.ACCEPT}
         read_at, etag, files = record or (0.0, "", None)
@@ -341,10 +329,7 @@ class ProjectReader:
     def _parse(self, page: IndexPage, body: bytes, base: str, kind: str = "text/html") -> tuple[ProjectFile, ...]:
         url, index_url, project = page
         with named(url):
-            return _of_project(project, pages.files(body, base, kind, self._refuse(url), index_url))
-
-    def _refuse(self, url: str) -> Callable[[str], None]:
-        return self._refused.setdefault(url, []).append
+            return _of_project(project, pages.files(body, base, kind, index_url))
 
     def _read_metadata(self, file: ProjectFile) -> Metadata | TorchpickError:
         with named(file.url):

@@ -263,9 +263,8 @@ def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[ProjectFile, ..
                 wheels = _torch_of_table(pick, hashes) or None
             if wheels is not None:
                 files[name] = tuple(map(hashes.check, wheels))
-        passed_over = host.notes()
     fitting = (wheel for name in pick.build.pins for wheel in files.get(name, ()) if fits(wheel, pick))
-    return files, (*hashes.notes(fitting), *passed_over)
+    return files, tuple(hashes.notes(fitting))
 
 
 def tritons_of(build: Build) -> Mapping[str, str]:
@@ -282,7 +281,7 @@ def _torch_of_table(pick: Pick, hashes: Hashes) -> tuple[ProjectFile, ...]:
     if pick.is_flat:
         return ()
     named = (wheel for tag in pick.build.pythons for wheel in torch_wheels(pick.build, tag, pick.index_url))
-    wheels = tuple(wheel for wheel in map(hashes.add, named) if wheel.sha256)
+    wheels = tuple(wheel for wheel in map(hashes.check, named) if wheel.sha256)
     return wheels if any(fits(wheel, pick) for wheel in wheels) else ()
 
 

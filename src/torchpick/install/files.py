@@ -121,13 +121,10 @@ class Hashes:
         """The hash that the table has for a file, if it has one."""
         return measured_hash(self._build, file) or self._in_public_locks.get(file)
 
-    def add(self, link: ProjectFile) -> ProjectFile:
-        """A file that no page was read for, with the hash that it must have."""
-        return link._replace(sha256=self.expected(link.file))
-
     def check(self, link: ProjectFile) -> ProjectFile:
-        """The file of a page with the hash that it must have."""
-        return link._replace(sha256=self.checked(link.file, link.url, link.sha256))
+        """The file, of a page or of none, with the hash that it must have."""
+        digest = self.checked(link.file, link.url, link.sha256)
+        return link if digest is None else link._replace(hash=f"sha256={digest}")
 
     def checked(self, file: str, url: str, sha256: str | None) -> str | None:
         """The hash that a file must have; raises where its page and the table disagree.
@@ -150,7 +147,7 @@ class Hashes:
         """What a person should know of files that were checked: those without a hash, and those that were replaced."""
         notes = []
         for link in links:
-            if link.sha256 is None and link.other_hash is None:
+            if link.hash is None:
                 text = f"{link.file} has no known sha256, so it is taken from {redacted(link.url)} unchecked"
                 notes.append(Note("UNHASHED", text))
             elif link.sha256 is not None and self.expected(link.file) not in (None, link.sha256):
@@ -176,7 +173,6 @@ def with_addresses(job: Job, installer: str, knowledge: Knowledge, *, pages: boo
     check_mirror(job.settings, pick.index_url, job.passed_on)
     names = [name for name in job.family_to_install if not job.keeps_installed(name)]
     hashes = Hashes(pick, knowledge)
-    notes: list[Note] = []
     pages = pages or pick.build.vendor is not None  # whose file may not be there, and has no known name
     if pages and not out_of_reach:
         with open_host(pick) as host:
@@ -187,7 +183,6 @@ def with_addresses(job: Job, installer: str, knowledge: Knowledge, *, pages: boo
                     raise  # no mirror stands for a vendor's index
                 hint = "`--index-base URL` names a mirror, `--backend default` takes the torch of your own index"
                 raise type(error)(error.message, hint=f"{error.hint}; {hint}") from error
-            notes = host.notes()
     else:
         # Torch's one file where its name is known without a look: on the wheel host and on mirrors of its layout.
         by_name = (
@@ -195,10 +190,10 @@ def with_addresses(job: Job, installer: str, knowledge: Knowledge, *, pages: boo
             if pick.is_flat or is_folder_index(pick)
             else torch_wheels(pick.build, job.target.python.tag, pick.index_url)
         )
-        wheels = [*map(hashes.add, by_name)] if len(by_name) == 1 and "torch" in names else []
+        wheels = [*map(hashes.check, by_name)] if len(by_name) == 1 and "torch" in names else []
     files = {link.project: link.with_hash for link in wheels}
     if pages or out_of_reach:
-        return job._replace(files={**job.files, **files}, notes=(*job.notes, *hashes.notes(wheels), *notes))
+        return job._replace(files={**job.files, **files}, notes=(*job.notes, *hashes.notes(wheels)))
     # A command that is only shown finds there what has no address yet.
     unread = dict.fromkeys(project_page(pick, name) for name in names if name not in files)
     hashed = {link.project for link in wheels if link.sha256}
