@@ -37,6 +37,7 @@ import pytest
 
 from tests import printed, recorded, tables
 from tests.fakes import pythons
+from tests.fakes.indexes import serve
 from tests.fakes.projectreader import MadeUpReader
 from tests.fakes.resolver import Resolver
 from tests.recorded import Answers, Case
@@ -156,7 +157,7 @@ def _stand_in(
     monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
     monkeypatch.setattr(child, "run", pythons.answers(Path(marks["$TARGET"]).parent, marks["$HOME"]))
     listed = page_of if question.get("pages", True) else no_page
-    monkeypatch.setattr(pages, "fetch", listed)
+    serve(monkeypatch, listed)
     monkeypatch.setattr(
         Knowledge, "hashes_in_public_locks", lambda *_: {}
     )  # a stand-in has the name of a file, and other bytes
@@ -297,7 +298,7 @@ def _changed(
     return found
 
 
-def page_of(url: str, *_more: object) -> tuple[ProjectFile, ...]:
+def page_of(url: str) -> tuple[ProjectFile, ...]:
     return wheels_of(url, TAG)
 
 
@@ -326,5 +327,5 @@ def _names_of(url: str, *tags: str) -> Iterator[str]:
                 yield f"{name.replace('-', '_')}-{version}{label}-{tag}.whl"
 
 
-def no_page(*_: object) -> None:
+def no_page(_url: str) -> None:
     return None

@@ -7,14 +7,19 @@ The layout is that of the wheel host as its page generator and captured pages sh
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx
+import pytest
 from packaging.requirements import Requirement
 
 from tests.fakes.loopback import Answer
 from tests.fakes.tinywheel import TinyWheel
+from torchpick.index.client import Client, Reply
+from torchpick.index.pages import ProjectFile
+from torchpick.install.env import links_page
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import TRIO
 from torchpick.model.versions import normal
@@ -26,6 +31,17 @@ VENDOR_HOSTS = (
 )  # fmt: skip
 _HTML = {"Content-Type": "text/html"}
 _COMPAT = Path(__file__).parents[2] / "compat"
+
+
+def serve(patch: pytest.MonkeyPatch, page_of: Callable[[str], Iterable[ProjectFile] | None]) -> None:
+    """In place of all servers: by the address of a page the files that it lists."""
+
+    def get(_client: Client, url: str, *_headers: object, absent: bool = False) -> Reply:
+        files = page_of(url)
+        status, text = (404, "") if files is None and absent else (200, links_page(files or ()))
+        return Reply(url, status, httpx.Headers({}), iter(()), lambda: None, text.encode())
+
+    patch.setattr(Client, "get", get)
 
 
 class WheelHost:

@@ -29,7 +29,7 @@ class MadeUpReader:
     def __exit__(self, *error: object) -> None: ...
 
     def pages(self, names: Iterable[str]) -> Mapping[str, tuple[ProjectFile, ...] | TorchpickError | None]:
-        lacking = UsageError("its page was not kept", hint="run it once without `--offline`")
+        lacking = UsageError("its page was not kept", hint="run it without `--offline`")
         return {name: lacking if self._offline else self._page(name) for name in names}
 
     def metadata(self, files: Iterable[ProjectFile]) -> Mapping[ProjectFile, Metadata | TorchpickError]:

@@ -12,13 +12,19 @@ from tests.fakes.rude import once, rude
 from tests.index.server import Host
 from torchpick.errors import UsageError, WheelError, WheelLayoutError
 from torchpick.index import pages
-from torchpick.index.client import Client
+from torchpick.index.index_places import IndexPlaces
+from torchpick.index.projects import ProjectReader
 from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 DIGEST = "86107f52ff49e63a75c9d345374cac30140e053a12ffa728d676fee836e69022"
 FILE = "torch-2.9.0-cp312-cp312-win_amd64.whl"
 BASE = "https://wheels.example/whl/torch/"
+
+
+def wheels_of(url: str) -> list[str]:
+    with ProjectReader(IndexPlaces((), (url,)), {}, anew=True) as reader:
+        return [wheel.url for wheel in reader.linked_wheels()]
 
 
 def test_the_hash_of_a_wheel_is_the_pages_before_that_of_its_address() -> None:
@@ -59,8 +65,8 @@ def test_what_a_page_of_json_says_of_the_metadata_beside_a_file_and_of_its_day()
 ])  # fmt: skip
 def test_what_is_no_page_is_said_with_its_address(page: bytes, message: str) -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" + page
-    with rude(once(answer)) as url, Client() as client, pytest.raises(WheelLayoutError) as caught:
-        pages.fetch(url.replace("//", "//me:secret@"), client)
+    with rude(once(answer)) as url, pytest.raises(WheelLayoutError) as caught:
+        wheels_of(url.replace("//", "//me:secret@"))
 
     assert caught.value.message.startswith(f"{url.replace('//', '//me:****@')}: {message}")
     assert caught.value.hint == "check that the address is an index of Python packages"
@@ -74,13 +80,12 @@ def test_the_first_base_and_the_first_of_two_attributes_count() -> None:
         assert urls == ["https://wheels.example/a/torch-1.0-py3-none-any.whl"]
 
 
-def test_a_page_that_is_not_there_has_no_links(host: Host, client: Client, tmp_path: Path) -> None:
-    assert pages.fetch(f"{host.url}/none/", client) is None
-    assert pages.fetch((tmp_path / "none").as_uri(), client) is None
+def test_a_page_that_is_not_there_has_no_links(host: Host, tmp_path: Path) -> None:
+    assert wheels_of(f"{host.url}/none/") == wheels_of((tmp_path / "none").as_uri()) == []
 
 
 @pytest.mark.parametrize("name", ["b%2B c/", "b%2B c", "b%2B c/index.html"])
-def test_a_page_in_a_folder(client: Client, tmp_path: Path, name: str) -> None:
+def test_a_page_in_a_folder(tmp_path: Path, name: str) -> None:
     """Its index.html is the page; without one its wheels are."""
     folder = tmp_path / "b+ c"
     folder.mkdir()
@@ -90,13 +95,13 @@ def test_a_page_in_a_folder(client: Client, tmp_path: Path, name: str) -> None:
     (folder / "torch-1.0.tar.gz").touch()
     place = f"{tmp_path.as_uri()}/b%2B%20c/"
     if not name.endswith("html"):
-        assert [link.url for link in pages.fetch(url, client) or ()] == [
+        assert wheels_of(url) == [
             f"{place}torch-1.0-py3-none-any.whl",
             f"{place}torch-2.0%2Bcu118-py3-none-any.whl",
         ]
     (folder / "index.html").write_text("<a href=sub/torch-3.0-py3-none-any.whl>x</a>", "utf-8")
 
-    assert [link.url for link in pages.fetch(url, client) or ()] == [f"{place}sub/torch-3.0-py3-none-any.whl"]
+    assert wheels_of(url) == [f"{place}sub/torch-3.0-py3-none-any.whl"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders on Windows")

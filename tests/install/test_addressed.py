@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.fakes.indexes import serve
 from tests.install.jobs import PICK, TARGET, job
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, IntegrityError, NetworkError
@@ -33,7 +34,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The projects whose pages are read."""
     asked: list[str] = []
 
-    def fetch(url: str, *_: object) -> tuple[ProjectFile, ...]:
+    def fetch(url: str) -> tuple[ProjectFile, ...]:
         name = url.rstrip("/").rpartition("/")[2]
         asked.append(name)
         if name == "torchcodec":
@@ -42,7 +43,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         file = f"{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl"
         return pages.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url) if version else ()
 
-    monkeypatch.setattr(pages, "fetch", fetch)
+    serve(monkeypatch, fetch)
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     return asked
 
@@ -100,14 +101,14 @@ def test_the_triton_of_another_maker_is_the_one_that_torch_asks_for(
     pick: Pick = pick_build(start_run(request, {}))
     asked: list[str] = []
 
-    def fetch(url: str, *_: object) -> tuple[ProjectFile, ...]:
+    def fetch(url: str) -> tuple[ProjectFile, ...]:
         name = url.rstrip("/").rpartition("/")[2]
         asked.append(name)
         version = pick.version.replace("+", "%2B") if name == "torch" else "3.8.0"
         file = f"{name.replace('-', '_')}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl"
         return pages.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url)
 
-    monkeypatch.setattr(pages, "fetch", fetch)
+    serve(monkeypatch, fetch)
     text = f"Name: torch\nVersion: 1\nRequires-Dist: {triton}==3.8.0\n"
     monkeypatch.setattr(ProjectReader, "metadata", lambda _, files: dict.fromkeys(files, parse_metadata(text)))
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
@@ -126,10 +127,10 @@ def test_a_page_that_lacks_torch_and_a_host_that_is_silent_are_told_with_what_to
     text = " has no torch==2.14.1+cu126 that fits: it has 2.9.1+cu126 for Python 3.12 on linux-x86_64 with glibc 2.35"
     assert (lacking.value.code, lacking.value.message) == ("NOT_ON_PAGE", f"{HOST}{text}")
 
-    def silent(*_: object) -> None:
+    def silent(_url: str) -> None:
         raise NetworkError("no answer", hint="try again")
 
-    monkeypatch.setattr(pages, "fetch", silent)
+    serve(monkeypatch, silent)
     with pytest.raises(NetworkError, match="no answer") as caught:
         addressed(job())
     assert caught.value.hint == (

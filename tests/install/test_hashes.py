@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.indexes import serve
 from tests.install.jobs import PICK
 from torchpick.environment import toolsettings
 from torchpick.errors import InstallerError, IntegrityError, NetworkError, UsageError
@@ -172,11 +173,11 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
 ) -> None:
     asked: list[str] = []
 
-    def fetch(url: str, *_: object) -> tuple[ProjectFile, ...]:
+    def fetch(url: str) -> tuple[ProjectFile, ...]:
         asked.append(url)
         return page_of_one(run, url)
 
-    monkeypatch.setattr(pages, "fetch", fetch)
+    serve(monkeypatch, fetch)
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     environ = {"TORCHPICK_CACHE_DIR": str(tmp_path)}
     run = start_run(A100, environ)
@@ -196,25 +197,25 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
 def test_a_companion_that_is_asked_for_must_be_on_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = A100._replace(requirements=("torch==2.10.0", "torchvision"))
     run = start_run(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-    monkeypatch.setattr(pages, "fetch", lambda url, *_: () if "vision" in url else page_of_one(run, url))
+    serve(monkeypatch, lambda url: () if "vision" in url else page_of_one(run, url))
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
 
     with pytest.raises(InstallerError, match="no file of it is listed there"):
         list_files(run, pick_build(run))
 
 
-@pytest.mark.parametrize(("place", "more"), [(1, " #x"), (1, "\n--pre"), (2, f"{B} #x"), (2, "0")])
+@pytest.mark.parametrize(("place", "more"), [(1, " #x"), (1, "\n--pre"), (0, f"sha256={B} #x"), (0, "0")])
 def test_a_record_with_what_no_page_can_have_said_is_not_believed(
     place: int, more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     run = start_run(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-    monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(run, url))
+    serve(monkeypatch, lambda url: page_of_one(run, url))
     first = list_files(run, pick_build(run))[0]
     for kept in tmp_path.rglob("pages/*.json"):
         record = json.loads(kept.read_text("utf-8"))
         for row in record["files"]:
-            row[place] = more if place == 2 else f"{row[1]}{more}"
+            row[place] = more if place == 0 else f"{row[1]}{more}"
         kept.write_text(json.dumps(record), "utf-8")
 
     assert addresses(list_files(run, pick_build(run))[0]) == addresses(first)
@@ -227,7 +228,7 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
     """A companion's that has nothing for this Python is believed for a day, one that cannot be reached for an hour."""
     now, asked = [1_800_000_000.0], list[str]()
 
-    def fetch(url: str, *_: object) -> tuple[ProjectFile, ...]:
+    def fetch(url: str) -> tuple[ProjectFile, ...]:
         asked.append(url)
         if not is_there:
             raise NetworkError("no such host", hint="")
@@ -243,7 +244,7 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
         return set(list_files(run, pick_build(run))[0]), len(asked)
 
     monkeypatch.setattr("time.time", lambda: now[0])
-    monkeypatch.setattr(pages, "fetch", fetch)
+    serve(monkeypatch, fetch)
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     pins = set(family(start_run(A100, {})))
     named, reads = (pins, len(pins)) if is_there else (set(), 1)  # the first that fails speaks for its host
@@ -265,10 +266,10 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
 def test_what_a_copied_page_names_on_the_wheel_host_is_the_mirrors_own_file(
     base: str, link: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fetch(url: str, *_: object) -> tuple[ProjectFile, ...]:
+    def fetch(url: str) -> tuple[ProjectFile, ...]:
         return page_of_one(run, url, link)
 
-    monkeypatch.setattr(pages, "fetch", fetch)
+    serve(monkeypatch, fetch)
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     request = A100._replace(requirements=("torch==2.9.1+cu126",), driver="580.95.05", index_base=base)
     run = start_run(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})

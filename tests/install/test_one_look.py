@@ -12,9 +12,9 @@ import pytest
 
 import torchpick
 from tests.commands import wheels_of
+from tests.fakes.indexes import serve
 from tests.fakes.wheelindex import WheelIndex
 from torchpick.cli import main
-from torchpick.index import pages
 from torchpick.knowledge import compat, locations
 from torchpick.machine import computer
 from torchpick.model.machine import Machine
@@ -66,7 +66,7 @@ def test_one_detection_one_probe_and_each_file_once(
     monkeypatch.setattr(computer, "detect", detect)
     index = WheelIndex({"mylib": {"1.0": ["torch"]}})
     monkeypatch.setenv("PIP_INDEX_URL", index.write(tmp_path / "index"))
-    monkeypatch.setattr(pages, "fetch", lambda url, *_: wheels_of(url, f"cp{sys.version_info[0]}{sys.version_info[1]}"))
+    serve(monkeypatch, lambda url: wheels_of(url, f"cp{sys.version_info[0]}{sys.version_info[1]}"))
 
     status = main(["install", "mylib", "--python", str(program), "--installer", "pip", "--dry-run"])
 

@@ -326,7 +326,7 @@ def _release(row: Package) -> Release:
     )
 
 
-def page(url: str, *_client: object) -> tuple[ProjectFile, ...] | None:
+def page(url: str) -> tuple[ProjectFile, ...] | None:
     return _page(url, Knowledge(os.environ).folder)
 
 

@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packaging.utils import canonicalize_version
 
+from tests.fakes.indexes import serve
 from tests.laws import commands
 from tests.laws.commands import Asked, Said, World
 from tests.skips import made_for_2_15
 from torchpick.environment import interpreter
-from torchpick.index import pages
 from torchpick.install import reporting
 from torchpick.knowledge.compat import Knowledge
 
@@ -82,7 +82,7 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ask(worlds: Mapping[str, World], indexes: Path, monkeypatch: pytest.MonkeyPatch) -> commands.Ask:
     """Asks every command, with stand-ins at the edge: nothing is started but the target's interpreter, once."""
     monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
-    monkeypatch.setattr(pages, "fetch", commands.page)
+    serve(monkeypatch, commands.page)
     monkeypatch.setattr(reporting, "capture_command", commands.resolver())
     really_ask = interpreter.ask
     said = cache(lambda program, *more: really_ask(program, os.environ, float("inf"), *more))

@@ -21,11 +21,6 @@ from torchpick.index import wheelnames
 from torchpick.index.wheelnames import FileName
 from torchpick.model.address import Address, check_characters, is_sha256, redacted
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.index.client import Client
-
-
 # The attributes of a link that say something of its file.
 _SIDECARS = ("data-core-metadata", "data-dist-info-metadata")
 _KEPT = ("href", "data-requires-python", "data-yanked", "data-upload-time", *_SIDECARS)
@@ -300,19 +295,6 @@ def sidecar(body: bytes, sha256: str, url: str) -> str:
     if sha256 and hashlib.sha256(body).hexdigest() != sha256:
         raise IntegrityError(f"{redacted(url)}: the hash of its metadata does not match the index", hint="try again")
     return body.decode("utf-8", "replace")
-
-
-def fetch(url: str, client: Client | None) -> tuple[ProjectFile, ...] | None:
-    """The wheels of a page, without a client of one in a folder; None where there is no such page."""
-    if client is None or url.startswith("file:"):
-        page = page_in_folder(url)
-        return None if page is None else parse(*page)
-    answer = client.get(url, {"accept": ACCEPT}, absent=True)
-    if answer.status != 200:
-        return None
-    with named(url):
-        # Links are relative to where a redirect led.
-        return parse(answer.body, answer.url, answer.headers.get("content-type", ""))
 
 
 @contextmanager

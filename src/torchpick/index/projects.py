@@ -146,7 +146,7 @@ class ProjectReader:
     """For one run; a context manager, whose methods one thread calls.
 
     With a target a project's own page has only the files that are of use to it. What is kept is read by that thread.
-    With `anew` no page is taken from an earlier run, and wheels alone are looked at.
+    With `anew` no page is taken from an earlier run, nor kept for a later one.
     """
 
     def __init__(  # noqa: PLR0913 # what is read, for whom, and how
@@ -204,6 +204,14 @@ class ProjectReader:
         if isinstance(files, TorchpickError):
             raise files
         return None if files is None else tuple(file for file in files if file.name.is_wheel)
+
+    def linked_wheels(self) -> tuple[ProjectFile, ...]:
+        """The wheels of the link pages, of whatever projects; an error where one of these cannot be read."""
+        self._read_pages(self._links)
+        for page in self._links:
+            if isinstance(error := self._pages[page], TorchpickError):
+                raise error
+        return tuple(file for page in self._links for file in self._answer(page) if file.name.is_wheel)
 
     def best_wheel(  # which one, for what, and how it is said that there is none
         self, name: str, specifier: str, target: IndexTarget, hint: str, code: str = "NOT_ON_PAGE"
@@ -285,7 +293,7 @@ class ProjectReader:
                 self._as_of += [read_at] if self._offline else []
                 self._pages[page] = files
             elif self._offline:
-                self._pages[page] = _offline_error(url, anew=self._anew)
+                self._pages[page] = _offline_error(url)
             else:
                 stale[page] = record
         self._pages |= self._web.side_by_side(lambda page: self._read_page(page, stale[page]), stale)
@@ -297,9 +305,6 @@ class ProjectReader:
     def _read_page(self, page: IndexPage, record: KeptPage | None) -> tuple[ProjectFile, ...] | None:
         """As it is now, or as it was where the index is out of reach."""
         url, _, project = page
-        if self._anew:
-            wheels = pages.fetch(url, self._web.client)
-            return None if wheels is None else _of_project(project, wheels)
         target, headers = self._target_of(project), {"accept": pages.ACCEPT}
         read_at, etag, files = record or (0.0, "", None)
         if etag and files is not None:
@@ -319,7 +324,7 @@ class ProjectReader:
             kind = document.headers.get("content-type", "")
             files = self._parse(page, document.body, document.url, kind) if document.status == 200 else None
             read = (time.time(), document.headers.get("etag", ""), files)
-            return self._cache.keep_page(url, read, target)
+            return files if self._anew else self._cache.keep_page(url, read, target)
 
     def _read_local(self, page: IndexPage) -> tuple[ProjectFile, ...] | None:
         url, *_ = page
@@ -359,7 +364,6 @@ def _or_error(file: ProjectFile, metadata: Metadata | str) -> Metadata | Torchpi
     return metadata
 
 
-def _offline_error(url: str, *, anew: bool = False) -> TorchpickError:
+def _offline_error(url: str) -> TorchpickError:
     text = f"{redacted(url)} is not kept on this computer, and `--offline` is given"
-    hint = "remove `--offline`, or use a folder with the wheels: `--index-base file:///…`"
-    return UsageError(text, hint=hint if anew else "run it once without `--offline`")
+    return UsageError(text, hint="run it without `--offline`")

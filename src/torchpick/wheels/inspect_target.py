@@ -20,6 +20,7 @@ from torchpick.environment.requirementfiles import located
 from torchpick.environment.world import opened
 from torchpick.errors import NetworkError, RequirementError, TorchpickError, UsageError, WheelError, silent
 from torchpick.index import index_places, pages
+from torchpick.index.index_places import IndexPlaces
 from torchpick.index.pages import ProjectFile
 from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.projects import NO_LIMITS, ProjectReader, Web
@@ -275,12 +276,11 @@ def _text(source: str) -> str:
 
 
 def _wheels_of_page(url: str, how: ReadOptions) -> list[str]:
-    if how.offline and not url.startswith("file:"):
-        raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
-    with closing(Web(os.environ, NO_LIMITS)) as web:
-        links = pages.fetch(url, None if url.startswith("file:") else web.client)
+    places = IndexPlaces((), (url,))
+    with ProjectReader(places, os.environ, offline=how.offline, anew=True, limits=NO_LIMITS) as reader:
+        links = reader.linked_wheels()
     platform = target_of(how).platform.name
-    wheels = wheelfiles.wheels_of_versions(links or (), platform)
+    wheels = wheelfiles.wheels_of_versions(links, platform)
     if not wheels:
         raise NetworkError(f"{redacted(url)} lists no wheel for {platform}", hint="`--platform` asks for others")
     return [file.with_hash for file, _, _ in wheels]
