@@ -31,7 +31,7 @@ def test_of_more_records_than_are_kept_the_oldest_go(tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
     for age, key in enumerate("cadbe"):
         records.write(key, {"is": key})
-        os.utime(next(file for file in tmp_path.glob("*.json") if f'"{key}"' in file.read_text()), (age, age))
+        os.utime(next(file for file in tmp_path.glob("*.json") if f'"{key}"' in file.read_text("utf-8")), (age, age))
 
     assert [records.read(key).get("is") for key in "cadbe"] == [None, None, "d", "b", "e"]
     assert (tmp_path / "a.txt").exists()
