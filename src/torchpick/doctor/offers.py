@@ -18,13 +18,15 @@ from torchpick.model.versions import admits, normal
 from torchpick.run import Run
 
 _MOST_DEMANDS = 4
+# What is released with each torch, for that one alone: what it requires says nothing of which torch is wanted.
+_OF_ONE_TORCH = (*COMPANIONS, "torchtext", "torchdata")
 _OF_TORCH = re.compile(r"torch|triton|nvidia-|pytorch")
 
 
 def values(said: Situation, line: str, package: str | None, request: Request, run: Run) -> Mapping[str, str | None]:
     """The names, each with its value, None where that is not known; `package` is that of the line of the error."""
     newest_gcc = re.search(r"gcc versions? later than (\d{1,2})\b", line)
-    pin, required = _required(said, run)
+    pin, required = _required(said, request, run)
     builds = builds_of(said.torch, said, run)
     release = (said.torch or "").partition("+")[0] if builds else ""
     triton = next((build.libraries["triton"] for build in builds if "triton" in build.libraries), None)
@@ -199,9 +201,10 @@ def _one_package(said: Situation) -> str | None:
     return of_torch[0] if len(of_torch) > 1 and len(of_torch) == len(said.demands) and len({*of_torch}) == 1 else None
 
 
-def _required(said: Situation, run: Run) -> tuple[str | None, str | None]:
+def _required(said: Situation, request: Request, run: Run) -> tuple[str | None, str | None]:
     """The torch that all of these packages take, and who requires which; None where nobody pins one."""
-    demands = [(who, spec) for who, of, spec in said.demands if of == "torch" and who.split(" ")[0] not in COMPANIONS]
+    of_torch = [(who, spec) for who, of, spec in said.demands if of == "torch"]
+    demands = [(who, spec) for who, spec in of_torch if who.split(" ")[0] not in _OF_ONE_TORCH]
     if not demands:
         return None, _disputed(said)
     pins = [text.removeprefix("==") for _, text in demands if re.fullmatch(r"==\d+(\.\d+)*", text)]
@@ -219,6 +222,13 @@ def _required(said: Situation, run: Run) -> tuple[str | None, str | None]:
     if _is_other_python(taken, said, run):
         pythons = python_span(builds_of(taken, said, run)[0].pythons)
         return taken, f"{who}: that one has wheels for Python {pythons}, and the text's is {said.python}"
+    try:
+        answer = _answer((f"torch=={taken}",), "", said, request, run)
+    except TorchpickError:
+        answer = None
+    if answer is not None and not answer.ok and request.gpus:
+        gpus = " and ".join(request.gpus)
+        return None, f"{who}: no build of that one runs on {gpus}, so what requires it has to change"
     return taken, f"{who}: `torchpick install torch=={taken} torchvision torchaudio` installs that one"
 
 
