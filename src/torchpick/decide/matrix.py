@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from typing import NamedTuple, TypeVar
 
 from torchpick.decide import buildfit
@@ -234,22 +235,17 @@ CoverSet = tuple[int, tuple[object, ...], tuple[object, ...]]
 def smallest_cover(columns: Mapping[K, CoverSet]) -> tuple[K, ...]:
     """The columns that cover all that can be covered: the fewest, and of those whose worst member is best. Exact.
 
-    Little really differs: elements with the same columns are merged, and a column that another covers and betters is
-    dropped. What is left is searched, with what was solved remembered.
+    Few columns are neither covered nor bettered by another; what was solved of them is remembered.
     """
     columns = undominated(columns)
-    elements = {element for bits, _, _ in columns.values() for element in _bits(bits)}
-    # Elements with the same columns count once.
-    merged = {tuple(name for name, (bits, *_) in columns.items() if bits >> bit & 1): bit for bit in elements}
-    able = {element: names for names, element in merged.items()}
 
     @cache
     def best(left: int, count: int) -> tuple[K, ...] | None:
-        """The best cover of what is left with so many columns; the element that has the fewest is covered first."""
+        """The best cover of what is left with so many columns; its first element is covered first."""
         if not count:
             return None if left else ()
-        element = min(_bits(left), key=lambda bit: len(able[bit]))
-        rests = ((name, best(left & ~columns[name][0], count - 1)) for name in able[element])
+        able = (name for name, (bits, *_) in columns.items() if bits & left & -left)
+        rests = ((name, best(left & ~columns[name][0], count - 1)) for name in able)
         return max(((*rest, name) for name, rest in rests if rest is not None), key=order, default=None)
 
     def order(cover: tuple[K, ...]) -> tuple[object, ...]:
@@ -257,7 +253,7 @@ def smallest_cover(columns: Mapping[K, CoverSet]) -> tuple[K, ...]:
         chosen = [columns[name] for name in cover]
         return sorted(worth for _, worth, _ in chosen), sorted(detail for _, _, detail in chosen)
 
-    everything = sum(1 << element for element in able)
+    everything = reduce(or_, (bits for bits, _, _ in columns.values()), 0)
     covers = (best(everything, count) for count in range(len(columns) + 1))
     return next(cover for cover in covers if cover is not None)
 
@@ -275,13 +271,6 @@ def undominated(columns: Mapping[K, CoverSet]) -> dict[K, CoverSet]:
         if not any(bits & ~columns[other][0] == 0 and order(name) <= order(other) for other in left):
             left.append(name)
     return {name: columns[name] for name in left}
-
-
-def _bits(mask: int) -> Iterable[int]:
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
 
 
 def columns(kinds: Sequence[GpuKind]) -> dict[Pin, CoverSet]:
