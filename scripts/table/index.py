@@ -18,7 +18,7 @@ EVIDENCE = Path(__file__).parents[2] / "evidence"
 Row = dict[str, Any]
 
 DRIVER_RULES = ("toolkits", "majors", "branches", "last_branch", "first_driver", "unified_tegra")
-FLOORS = ("cudnn", "nccl")
+LIBRARIES = ("cudnn", "nccl", "brought")
 AMD_RULES = ("rocblas", "overrides")
 ABOUT = ("source", "confidence", "note", "generation", "what", "windows_basis")
 
@@ -76,7 +76,7 @@ def indexes(compat: Path) -> dict[str, Row]:
 def _rules(compat: Path, drivers: Row) -> Row:
     """Drivers and library floors without their sources: what a decision reads of them."""
     found: Row = {"schema": 1, "date": layout.read(compat / "date.json")["date"]}
-    files = {"drivers.json": DRIVER_RULES, "libraries.json": FLOORS, "amd.json": AMD_RULES, "apple.json": ("mps",)}
+    files = {"drivers.json": DRIVER_RULES, "libraries.json": LIBRARIES, "amd.json": AMD_RULES, "apple.json": ("mps",)}
     for name, kept in files.items():
         value = layout.read(compat / name)
         found.update({key: _bare(value[key]) for key in kept})

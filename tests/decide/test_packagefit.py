@@ -12,9 +12,7 @@ from torchpick.decide.packagefit import (
     ONE_MAJOR,
     OWN_WHEELS,
     PackageFit,
-    by_torch,
     filled,
-    wheel_for,
 )
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
@@ -178,7 +176,7 @@ def test_a_library_comes_from_the_wheel_of_its_cuda_or_with_torch(table: Table) 
             wheels[major] |= {f"{library}.so.{number}": f"nvidia-{wheel}{suffix}"} if number != "-" else {}
     fit = PackageFit(machine(), table)
     for major, libraries in wheels.items():
-        assert {library: wheel_for(library, major) for library in libraries} == libraries
+        assert {library: fit.wheel_for(library, major) for library in libraries} == libraries
         needy = package("ext", "1", cuda=str(major), needs=(*libraries, "libx.so.1"), preloads=True)
         for other, provided in wheels.items():
             beside = build(table, "2.10.0+cu128")._replace(cuda=f"{other}.0")
@@ -193,12 +191,12 @@ def test_a_library_comes_from_the_wheel_of_its_cuda_or_with_torch(table: Table) 
                 assert found == tuple(name for name in left if name in ("libx.so.1", "libcudnn.so.9"))
         own = tuple(map(PackageDemand, libraries.values()))
         assert fit.missing(needy._replace(preloads=False), None, own, ONE_MAJOR) == ("libx.so.1",)
-    assert wheel_for("libx.so.1", 12) is None
+    assert fit.wheel_for("libx.so.1", 12) is None
     for cudnn in ("8", "9"):
         beside = build(table, "2.10.0+cu128")._replace(libraries={"cudnn": f"{cudnn}.9.2"})
-        assert {library for library in by_torch(beside) if "cudnn" in library} == {f"libcudnn.so.{cudnn}"}
-    assert not [library for library in by_torch(beside._replace(libraries={})) if "cudnn" in library]
-    assert not by_torch(build(table, "2.10.0+cpu"))
+        assert {library for library in fit.by_torch(beside) if "cudnn" in library} == {f"libcudnn.so.{cudnn}"}
+    assert not [library for library in fit.by_torch(beside._replace(libraries={})) if "cudnn" in library]
+    assert not fit.by_torch(build(table, "2.10.0+cpu"))
     lacking = package("ext", "1", cuda="12", needs=("libx.so.1",))
     assert fit.missing(lacking, None, (), ONE_MAJOR) == ("libx.so.1",)
     assert not PackageFit(machine()._replace(gpus=()), table).missing(lacking, None, (), ONE_MAJOR)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchpick.decide import remarks
 from torchpick.decide.demands import PackageDemand, are_compatible, meets
-from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS, filled, wheel_for
+from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS, filled
 from torchpick.decide.refusal import hints
 from torchpick.decide.search import Solution, find_solution
 from torchpick.decide.searchfacts import Needs, SearchFacts
@@ -169,7 +169,7 @@ class _Environment:
         """The nvidia wheels that nothing asks for yet, each with the package that needs it."""
         needed: dict[str, tuple[Package, str]] = {}
         for package, library in self._lacking() if self.solution.level >= ADDED_WHEEL else ():
-            if package.major is not None and (wheel := wheel_for(library, package.major)) is not None:
+            if package.major is not None and (wheel := self.search.fit.wheel_for(library, package.major)) is not None:
                 needed.setdefault(wheel, (package, library))
         for wheel, (package, library) in needed.items():
             version, why = self._wheel_version(library), f"{package.name} needs {library}"

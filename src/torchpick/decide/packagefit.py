@@ -27,51 +27,13 @@ from torchpick.model.build import (
 from torchpick.model.machine import Gpu, Machine, Python
 from torchpick.model.package import NOT_READ, LibraryCode, Package
 from torchpick.model.table import Table
-from torchpick.model.versions import admits, grouped, major_minor, numbers, pattern, release_key
+from torchpick.model.versions import admits, major_minor, numbers, pattern, release_key
 
 # How far two CUDA majors may live together, the strictest first: one major; another one that a package brings and loads
 # by itself; another one by a wheel that is added with a loader path; whatever the user accepts.
 ONE_MAJOR, OWN_WHEELS, ADDED_WHEEL, MIXED = range(4)
-# The names that the toolkits' libraries have per CUDA major (file lists of the nvidia-* wheels; libcufft 11 belongs to
-# CUDA 12 and 12 to CUDA 13, libcurand is 10 throughout).
-_TOOLKIT = {
-    11: ("libcudart.so.11.0", "libcublas.so.11", "libcublasLt.so.11", "libcufft.so.10", "libcurand.so.10",
-         "libcusolver.so.11", "libcusparse.so.11", "libnvrtc.so.11.2", "libnccl.so.2", "libcupti.so.11.8"),
-    12: ("libcudart.so.12", "libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11", "libcurand.so.10",
-         "libcusolver.so.11", "libcusparse.so.12", "libnvrtc.so.12", "libnccl.so.2", "libcupti.so.12",
-         "libnvJitLink.so.12"),
-    13: ("libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12", "libcurand.so.10",
-         "libcusolver.so.12", "libcusparse.so.12", "libnvrtc.so.13", "libnccl.so.2", "libcupti.so.13",
-         "libnvJitLink.so.13"),
-}  # fmt: skip
 # The driver's own, and what a wheel does without where it is not there (onnxruntime's TensorRT provider).
 BY_DRIVER = frozenset({"libcuda.so.1", "libnvidia-ml.so.1"})
-# The wheel that brings a library, without its major: `nvidia-cublas-cu12`, and `nvidia-cublas` from CUDA 13 on.
-_WHEELS = {
-    "libcudart": "cuda-runtime", "libcublas": "cublas", "libcublasLt": "cublas", "libcufft": "cufft",
-    "libcurand": "curand", "libcusolver": "cusolver", "libcusparse": "cusparse", "libnvrtc": "cuda-nvrtc",
-    "libnccl": "nccl", "libcudnn": "cudnn", "libnvJitLink": "nvjitlink", "libcupti": "cuda-cupti",
-}  # fmt: skip
-# These keep the suffix for CUDA 13 too.
-_SUFFIXED = ("nccl", "cudnn")
-# The last minor of each major that toolkits are known for: PTX of an unknown minor may be as new as that.
-_LAST_MINOR = {11: "11.8", 12: "12.9", 13: "13.5"}
-
-
-def wheel_for(library: str, major: int) -> str | None:
-    """The nvidia wheel that provides a library of this CUDA major; None if there is none."""
-    part = _WHEELS.get(library.partition(".so.")[0])
-    if part is None:
-        return None
-    return f"nvidia-{part}-cu{major}" if major < 13 or part in _SUFFIXED else f"nvidia-{part}"
-
-
-# What each of these wheels provides.
-_BY_WHEEL = grouped(
-    (wheel_for(library, major), library)
-    for major, libraries in _TOOLKIT.items()
-    for library in (*libraries, "libcudnn.so.9")
-)
 
 
 # How a package's code supports the GPUs: the word for the pin, and the libraries that lack a GPU, wholly or in part.
@@ -83,7 +45,7 @@ class PackageFit:
 
     def __init__(self, machine: Machine, table: Table, shared_files: Callable[[str, str], int] | None = None) -> None:
         self.machine, self.shared_files, self.drivers = machine, shared_files, table.drivers
-        self.gpus, self.os = machine.nvidia, machine.driver_os
+        self.gpus, self.os, self.brought = machine.nvidia, machine.driver_os, table.brought
         self.driver_cuda = machine.driver and table.drivers.speaks(machine.driver)
         self._coverage: dict[tuple[int, str | None], Coverage] = {}
         self._packages: list[Package] = []  # the number of one that is gone would become another's
@@ -124,13 +86,28 @@ class PackageFit:
         """The libraries it needs that nothing provides, of what this level counts."""
         if not self.gpus:
             return ()  # without a GPU nothing is loaded that would need them
-        provided = BY_DRIVER if build is None else BY_DRIVER | by_torch(build)
+        provided = BY_DRIVER if build is None else BY_DRIVER | self.by_torch(build)
         if build is None or (level >= OWN_WHEELS and package.preloads):
             names = {demand.name for demand in own}
-            provided |= {library for name in names for library in _BY_WHEEL.get(name, ())}
+            provided |= {library for _, wheel, library in self.brought if wheel in names}
             if package.major is not None and not names.isdisjoint({"cuda-toolkit", "cuda-pathfinder"}):
-                provided |= {*_TOOLKIT.get(package.major, ())}
+                provided |= self._of_toolkit(package.major)
         return tuple(library for library in package.needs if library not in provided)
+
+    def by_torch(self, build: Build) -> frozenset[str]:
+        """What a torch build provides, itself or through the nvidia wheels that it pins."""
+        if build.cuda_major is None:
+            return frozenset()
+        cudnn = build.libraries.get("cudnn", "").partition(".")[0]
+        return self._of_toolkit(build.cuda_major) | ({f"libcudnn.so.{cudnn}"} if cudnn else set())
+
+    def _of_toolkit(self, major: int) -> frozenset[str]:
+        """The libraries of CUDA itself, to which cuDNN does not belong."""
+        return frozenset(library for of, wheel, library in self.brought if of == major and "cudnn" not in wheel)
+
+    def wheel_for(self, library: str, major: int) -> str | None:
+        """The nvidia wheel that provides a library of this CUDA major; None if there is none."""
+        return next((wheel for of, wheel, brought in self.brought if (of, brought) == (major, library)), None)
 
     def coverage(self, package: Package, torch_cuda: str | None) -> Coverage:
         """How its code supports the GPUs, with a torch of this CUDA."""
@@ -291,8 +268,12 @@ class PackageFit:
         """PTX needs a driver of the toolkit's CUDA or newer; where only the major is known, of its last minor."""
         if self.driver_cuda is None or package.cuda is None or package.major is None:
             return True
-        cuda = package.cuda if "." in package.cuda else _LAST_MINOR.get(package.major, f"{package.major}.9")
-        return numbers(self.driver_cuda) >= numbers(cuda)
+        cuda = numbers(package.cuda)
+        if len(cuda) < 2:
+            cuda = max(
+                (minor for minor in map(numbers, self.drivers.toolkits) if minor[0] == package.major), default=cuda
+            )
+        return numbers(self.driver_cuda) >= cuda
 
 
 def _loaded(package: Package, torch_cuda: str | None) -> str | None:
@@ -355,11 +336,3 @@ def filled(text: str, package: Package, torch: Build | None, python: str) -> str
     for key, value in values.items():
         text = text.replace(f"{{{key}}}", value)
     return text
-
-
-def by_torch(build: Build) -> frozenset[str]:
-    """What a torch build provides, itself or through the nvidia wheels that it pins."""
-    if build.cuda_major is None:
-        return frozenset()
-    cudnn = build.libraries.get("cudnn", "").partition(".")[0]
-    return frozenset(_TOOLKIT.get(build.cuda_major, ())) | ({f"libcudnn.so.{cudnn}"} if cudnn else set())

@@ -80,6 +80,12 @@ def rules(index: Row) -> Table:
         drivers(index),
         cudnn=_floors(index["cudnn"]),
         nccl=_floors(index["nccl"]),
+        brought=tuple(
+            (row["cuda_major"], wheel, library)
+            for row in index["brought"]
+            for wheel, libraries in row["wheels"].items()
+            for library in libraries
+        ),
         capabilities=frozenset(index["capabilities"]),
         rocblas_gaps=tuple((row["from"], row["before"], arches_of(row["lacks"])) for row in index["rocblas"]),
         gfx_overrides={

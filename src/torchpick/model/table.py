@@ -215,7 +215,8 @@ class Kind(NamedTuple):
 class Table(NamedTuple):
     """`builds` maps a platform's name to its shelf; `capabilities` are those that any GPU has.
 
-    cuDNN is part of nearly every model, so its floor is an objection; NCCL matters to several GPUs at once only. `mps`
+    cuDNN is part of nearly every model, so its floor is an objection; NCCL matters to several GPUs at once only.
+    `brought` are a CUDA major, one of NVIDIA's wheels of it, and a library that this brings. `mps`
     holds releases of torch, each with the oldest macOS on which its mps device works from then on. `rocblas_gaps`: from
     which ROCm on, and up to which, rocBLAS lacks targets. `gfx_overrides`: target → the HSA_OVERRIDE_GFX_VERSION with
     which some run builds for another on it, and why.
@@ -228,6 +229,7 @@ class Table(NamedTuple):
     drivers: DriverTable
     cudnn: tuple[Floor, ...] = ()
     nccl: tuple[Floor, ...] = ()
+    brought: tuple[tuple[int, str, str], ...] = ()
     capabilities: frozenset[str] = frozenset()
     date: str | None = None
     notes: tuple[Note, ...] = ()
