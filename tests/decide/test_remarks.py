@@ -84,9 +84,9 @@ ASSUMED = Driver("470", source="assumed")
 
 
 @pytest.mark.parametrize(("where", "builds", "wish", "texts"), [
-        # The best build of each reason.
+        # The best build of each reason, and after the newest driver the smallest step.
         (small.machine("sm_80", driver="470.82.01"), THREE, Wish(), ["with driver 580 or newer: torch 2.11.0+cu130",
-         "with Python 3.13: torch 2.9.0+cu118"]),
+         "with driver 525.60.13 or newer: torch 2.10.0+cu128", "with Python 3.13: torch 2.9.0+cu118"]),
         (small.machine("sm_80", driver="470.82.01"), THREE[1:2], Wish(),
          ["with driver 525.60.13 or newer: torch 2.10.0+cu128"]),
         # The GPU needs a newer driver too: the higher number is asked for.

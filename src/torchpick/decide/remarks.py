@@ -103,6 +103,7 @@ NEEDS = {
 def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
     """The one thing that would have to change: for each reason the best build with no other objection."""
     first: dict[Reason, Change] = {}
+    late: list[Verdict] = []
     for verdict in considered:
         reasons = verdict.reasons
         if Reason.DRIVER_TOO_OLD in reasons:  # a newer driver is one change, also where the GPU needs it
@@ -111,9 +112,18 @@ def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
             continue
         (reason,) = reasons
         # Where nothing mends it, no driver supports all of the GPUs.
-        if reason in _FIXABLE and reason not in first and verdict.objections[0].facts.get("mends") != "":
+        if reason not in _FIXABLE or verdict.objections[0].facts.get("mends") == "":
+            continue
+        if reason not in first:
             first[reason] = _change(reason, verdict)
-    return tuple(first.values())
+        if reason is Reason.DRIVER_TOO_OLD:
+            late.append(verdict)
+    changes = [*first.values()]
+    if late and _needs(gentlest := min(late, key=_needs)) < _needs(late[0]):
+        # The newest build may ask for a driver that the machine cannot have; the smallest step is worth knowing.
+        index = changes.index(first[Reason.DRIVER_TOO_OLD])
+        changes.insert(index + 1, _change(Reason.DRIVER_TOO_OLD, gentlest))
+    return tuple(changes)
 
 
 def _change(reason: Reason, verdict: Verdict) -> Change:
@@ -126,6 +136,10 @@ def _change(reason: Reason, verdict: Verdict) -> Change:
         "python": python_name(max(build.pythons, key=python_order, default="")).removeprefix("Python "),
     }
     return Change(reason.name, _FIXABLE[reason].format_map(facts), verdict)
+
+
+def _needs(verdict: Verdict) -> tuple[int, ...]:
+    return max(map(_needed, verdict.objections))
 
 
 def _needed(objection: Objection) -> tuple[int, ...]:
