@@ -176,7 +176,11 @@ def _versions(name: str, args: Arguments) -> int:
     table = _versions_table(rows)
     rejected = ((package.version, "", *_reason(package, stack)) for package, stack in rows if not stack.ok)
     _print(table if len(table) > 1 else [], [False] * len(table), _passed_over(rejected))
-    console.notes(args, *newest.machine.notes)
+    # What the torch beside them lacks is said once: many versions are beside the same.
+    of_torch = (
+        note for _, stack in rows for note in stack.notes if note.code in _DOUBTS and note not in _doubts(stack)
+    )
+    console.notes(args, *newest.machine.notes, *dict.fromkeys(of_torch))
     return status
 
 
