@@ -9,7 +9,6 @@ import pytest
 
 from tests.cli.test_machines import PASCAL
 from torchpick.cli import main
-from torchpick.cli.detect import summarize
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Python
 
@@ -54,16 +53,10 @@ def test_machines_that_are_left_out_are_named_and_each_architecture_once_in_thei
     assert capsys.readouterr().out == "gfx90a;gfx1100\n"
 
 
-def test_a_machine_is_summarized_by_its_kinds_of_gpu_and_what_older_drivers_take_is_said_of_one_alone(
+def test_what_older_drivers_take_is_said_of_one_machine_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gpu = PASCAL.gpus[0]
-    gpus = (gpu, gpu._replace(index=1), gpu._replace(index=2, counted=False))
-
-    assert summarize(PASCAL._replace(name="a", gpus=gpus)) == [
-        "a", "2 × NVIDIA GeForce GTX 1080 Ti (sm_61)", "NVIDIA GeForce GTX 1080 Ti (sm_61), not counted",
-        "driver 580.95.05 (CUDA 13.0), linux-x86_64, glibc 2.36, Python 3.11",
-    ]  # fmt: skip
     ampere = PASCAL._replace(driver=None, gpus=(gpu._replace(arch=Arch.parse("sm_86")),))
     for number, lines in enumerate(([ampere], [ampere, ampere._replace(python=Python("3.12"))])):
         (tmp_path / "machines").write_text("\n".join(json.dumps(each.to_dict()) for each in lines), "utf-8")

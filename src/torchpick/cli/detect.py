@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 
 from torchpick.cli import arguments, console, text
 from torchpick.cli.arguments import Arguments
@@ -90,20 +89,3 @@ def run_arch(args: Arguments) -> int:
         print(line)
         console.notes(args, *notes)
     return 0
-
-
-def summarize(machine: Machine) -> list[str]:
-    """The machine in two lines or so."""
-    gpus = Counter(gpu.label + ("" if gpu.counted else ", not counted") for gpu in machine.gpus)
-    lines = [machine.name] if machine.name else []
-    lines += [f"{count} × {gpu}" if count > 1 else gpu for gpu, count in gpus.items()] or ["no GPU"]
-    facts = []
-    if machine.driver is not None:
-        spoken = f" (CUDA {machine.driver.cuda})" if machine.driver.cuda else ""
-        assumed = ", assumed" if machine.driver.source == "assumed" else ""
-        windows = " of Windows" if machine.driver_os != machine.platform.os else ""
-        facts.append(f"driver{windows} {machine.driver.version or 'not given'}{spoken}{assumed}")
-    facts.append(machine.platform.name + (f", glibc {machine.platform.glibc}" if machine.platform.glibc else ""))
-    python = machine.python
-    facts.append(f"Python {python.version}{'t' if python.free_threaded else ''}")
-    return [*lines, ", ".join(facts)]

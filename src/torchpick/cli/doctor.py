@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.detect import summarize
 from torchpick.cli.install import install_remedy
 from torchpick.cli.text import fit as fit_words
 from torchpick.cli.text import note
@@ -58,16 +57,10 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
         how = "measured" if torch.measured else "declared"
         arches = "" if not torch.arches else f", built for {' '.join(map(str, torch.arches))} ({how})"
         lines.append(("torch", f"{torch.label}{arches}"))
-    lines += [("machine", line) for line in _machine_lines(subject.machine)]
+    lines.append(("machine", subject.machine.in_short))
     lines += [("runs", f"{gpu}: {how}") for gpu, how in _supported(exam)]
     lines.append(("result", _count(exam.findings)))
     return lines
-
-
-def _machine_lines(machine: Machine) -> list[str]:
-    """Its GPUs, driver and platform; the Python is the environment's."""
-    *gpus, place = summarize(machine)
-    return [*gpus, place.rpartition(", Python")[0]]
 
 
 def _supported(exam: Examination) -> list[tuple[str, str]]:
@@ -211,8 +204,8 @@ def _lock_blocks(run: Run, lock: LockFile, verdicts: Verdicts) -> Iterator[Itera
     yield [("looked at", lock.file)]
     for hosts, verdict in verdicts:
         yield [
-            *(("machine", str(hosts)) for _ in range(hosts.count > 1)),
-            *(("machine", line) for line in _machine_lines(verdict.machine)),
+            *(("machine", str(hosts)) for _ in range(hosts.count > 0)),
+            ("machine", verdict.machine.in_short),
             *(line for one in verdict.choices for line in _choice_lines(one, _name_of(one.choice, lock))),
             *_lock_result(run, lock, verdict),
         ]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from torchpick.cli import COMMANDS, arguments, console
 from torchpick.cli.arguments import Arguments, close_to
-from torchpick.cli.detect import summarize
 from torchpick.cli.text import fit as supported
 from torchpick.decide import refusal
 from torchpick.decide.answer import decided, older_drivers, why_not_newer
@@ -102,13 +101,11 @@ def _page(pick: Pick, commands: Sequence[str], beside: Sequence[tuple[str, str]]
 
 
 def _machine_lines(pick: Pick) -> list[str]:
-    """Each machine's lines; those that are alike but for their name are listed once, with their number and hosts."""
-    if pick.fleet is None or pick.fleet.count == 1:
-        return [line for machine in pick.machines for line in summarize(machine)]
-    alike = grouped(
-        (tuple(summarize(machine._replace(name=None))), number) for number, machine in enumerate(pick.machines)
-    )
-    return [line for lines, places in alike.items() for line in (str(pick.fleet.hosts(places)), *lines)]
+    """The machine; those of a file once where they are alike, below their number and hosts."""
+    if pick.fleet is None:
+        return [pick.machine.in_short]
+    alike = grouped((machine.in_short, number) for number, machine in enumerate(pick.machines))
+    return [line for facts, places in alike.items() for line in (str(pick.fleet.hosts(places)), facts)]
 
 
 def _pick(pick: Pick) -> list[str]:

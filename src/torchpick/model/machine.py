@@ -304,7 +304,8 @@ class Machine(NamedTuple):
             gpus[gpu.label] = gpus.get(gpu.label, 0) + 1
         named = " + ".join(label if count == 1 else f"{count} x {label}" for label, count in gpus.items())
         facts = [named or "no GPU", *([] if self.driver is None else [f"driver {self.driver.label}"])]
-        return ", ".join([*facts, self.platform.name, f"Python {self.python.version}"])
+        python = f"Python {self.python.version}{'t' if self.python.free_threaded else ''}"
+        return ", ".join([*facts, self.platform.name, python])
 
     @property
     def driver_os(self) -> str:
