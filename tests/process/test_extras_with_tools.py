@@ -305,7 +305,7 @@ def test_a_member_of_a_workspace_is_taken_over_with_what_the_others_require(
     assert "+ torch==2.14.1+cu132" in done.stderr
 
 
-# Ctrl-C in the very moment in which uv is started.
+# Ctrl-C in the very moment in which uv is started, and SIGTERM before it.
 AT_THE_START = """\
 import signal, subprocess
 start = subprocess.Popen.__init__
@@ -314,9 +314,18 @@ def interrupted(self, argv, **options):
     if [*argv[1:2]] == ["lock"]: signal.raise_signal(signal.SIGINT)
 subprocess.Popen.__init__ = interrupted
 """
+BEFORE_IT = """\
+import os, signal
+replace = os.replace
+def terminated(old, new):
+    replace(old, new)
+    os.replace = replace
+    signal.raise_signal(signal.SIGTERM)
+os.replace = terminated
+"""
 
 
-@pytest.mark.parametrize("end", ["fails", "SIGINT", "SIGKILL", "SIGINT at its start"])
+@pytest.mark.parametrize("end", ["fails", "SIGINT", "SIGTERM", "SIGINT at its start", "SIGTERM before it"])
 def test_whatever_ends_it_the_project_is_as_it_was(host: torches.Host, with_lock: Path, end: str) -> None:
     """A stand-in for uv has written half a lock by then."""
     fake = with_lock.parent / "fake" / "uv"
@@ -328,18 +337,18 @@ def test_whatever_ends_it_the_project_is_as_it_was(host: torches.Host, with_lock
     before = files_of(with_lock)
     words = ["extras", "--for", "app", "--write", "pyproject.toml", "--index-base", host.base]
     main_ = f"import sys; sys.modules['uv'] = None; from torchpick.cli import main; sys.exit(main({words}))"
-    main_ = AT_THE_START + main_ if end.endswith("start") else main_
+    main_ = {"start": AT_THE_START, "it": BEFORE_IT}.get(end.rpartition(" ")[2], "") + main_
     process = subprocess.Popen(
         [sys.executable, "-c", main_], cwd=with_lock, env=environ, stderr=subprocess.PIPE, text=True
     )
-    if end in ("SIGINT", "SIGKILL"):
+    if end in ("SIGINT", "SIGTERM"):
         until((fake.parent / "there").exists)
         assert files_of(with_lock) != before
         process.send_signal(getattr(signal, end))
     _, said = process.communicate(timeout=30)  # no uv that goes on has stderr
 
     until(lambda: files_of(with_lock) == before)
-    assert process.returncode == {"fails": 1, "SIGKILL": -9}.get(end, 130), said
+    assert process.returncode == {"fails": 1, "SIGTERM": 1}.get(end, 130), said
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from subprocess import CompletedProcess, Popen
@@ -60,16 +60,10 @@ class Command(NamedTuple):
         }
 
 
-def run_command(
-    command: Command,
-    environ: Mapping[str, str],
-    *,
-    talk_only: bool = False,
-    started: Callable[[int], object] = lambda _: None,
-) -> tuple[int, bool]:
+def run_command(command: Command, environ: Mapping[str, str], *, talk_only: bool = False) -> tuple[int, bool]:
     """Write its files, start it, and wait: its status, negative for a signal, and whether it was interrupted.
 
-    `talk_only` sends its stdout to stderr, where stdout is for something else; `started` hears its process id.
+    `talk_only` sends its stdout to stderr, where stdout is for something else.
     """
     if command.before is not None:
         ended = run_command(command.before, environ, talk_only=talk_only)
@@ -85,7 +79,6 @@ def run_command(
         except OSError as error:
             raise _cannot_start(command, error) from error
         children.append(process)
-        started(process.pid)
         for number in early:
             process.send_signal(number)
         status = process.wait()
