@@ -28,13 +28,15 @@ def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None
 
 def test_of_more_records_than_are_kept_the_oldest_go(tmp_path: Path) -> None:
     records = rewrite.Records(tmp_path, 1, 4, 100)
-    (tmp_path / "a.txt").touch()
+    for name in ("a.txt", ".torchpick-0"):
+        (tmp_path / name).touch()
+    os.utime(tmp_path / ".torchpick-0", (0, 0))
     for age, key in enumerate("cadbe"):
         records.write(key, {"is": key})
         os.utime(next(file for file in tmp_path.glob("*.json") if f'"{key}"' in file.read_text("utf-8")), (age, age))
 
-    assert [records.read(key).get("is") for key in "cadbe"] == [None, None, "d", "b", "e"]
-    assert (tmp_path / "a.txt").exists()
+    assert [records.read(key).get("is") for key in "cadbe"] == [None, "a", "d", "b", "e"]
+    assert [file.name for file in tmp_path.iterdir() if file.suffix != ".json"] == ["a.txt"]
 
 
 def test_what_is_too_large_or_of_another_schema_is_no_record_and_it_is_its_owners_alone(tmp_path: Path) -> None:

@@ -114,22 +114,6 @@ def test_a_pipe_is_refused_as_nobody_may_ever_write_into_it(tmp_path: Path) -> N
         rewrite.read_file(str(tmp_path / "pip.conf"))
 
 
-def test_what_killed_runs_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
-    left, others = ([f".torchpick-{kind}{number}" for number in range(5)] for kind in ("0a" * 8 + "0", "0c" * 8 + "0"))
-    new = f".torchpick-{'0b' * 9}"
-    for name in (*left, new, ".torchpick-notes", "old"):
-        (tmp_path / name).touch()
-    for name in others:
-        (tmp_path / name).mkdir()  # cannot be removed so, as another user's
-    for name in (*left, *others, ".torchpick-notes", "old"):
-        os.utime(tmp_path / name, (0, 0))
-
-    rewrite.clear(str(tmp_path))
-
-    assert {each.name for each in tmp_path.iterdir()} == {*others, new, ".torchpick-notes", "old"}
-    rewrite.clear(str(tmp_path / "none"))
-
-
 def test_lines_keep_the_ends_that_all_of_them_have(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"a\r\nb\r\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -23,7 +22,6 @@ CALLS = (
 # On other processors some of these do not exist, and strace is told to take no offence.
 _CALLS = "?" + CALLS.replace(",", ",?")
 _PATIENCE_S = 120
-LEFTOVER = ".torchpick-*"
 
 
 class Ended(NamedTuple):
@@ -39,8 +37,6 @@ class Command(NamedTuple):
     cwd: Path
 
     def run(self, *before: str) -> Ended:
-        for left in self.cwd.rglob(LEFTOVER):  # as if it were of another day
-            os.utime(left, (0, 0))
         line = [*before, sys.executable, "-m", "torchpick", *self.words]
         environ = {**self.environ, "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(line, env=environ, cwd=self.cwd, capture_output=True, timeout=_PATIENCE_S, check=False)
@@ -95,7 +91,3 @@ def kill_everywhere(
             if trouble := whole() if is_said else f"{ended.status} without what to do: {ended.err}":
                 troubles[f"{what} at {name} {place}"] = trouble
     return tried, troubles
-
-
-def leftovers(*folders: Path) -> list[str]:
-    return [str(path) for folder in folders for path in folder.rglob(LEFTOVER)]

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -26,10 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_BYTES = 4 << 20
-# How a file begins that is not in its place yet; one that a killed run left may be removed.
-TEMPORARY = ".torchpick-"
-_TEMPORARY = rf"{re.escape(TEMPORARY)}[0-9a-f]{{18}}"
-_LEFT_AFTER_S = 3600.0
 _ANOTHER = "repair that file or its folder, or name another file"
 
 
@@ -162,8 +156,8 @@ def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True, l
     """Replace a file in one step, with its mode and its owner; `mode` is that of a new one. Raises OSError.
 
     A link is followed, so that it stays one; without `follow` it is replaced itself, as a pipe or a device is then, for
-    folders where others write too. Nothing is left behind where it fails. What is not `lasting` may be lost or damaged
-    with the power, and what killed runs left beside it is for `clear`.
+    folders where others write too. Nothing is left behind where it fails, and one file beside it by a run that is
+    killed. What is not `lasting` may be damaged where the power is lost.
     """
     above, name = os.path.split(file)
     target = os.path.realpath(file) if follow else os.path.join(os.path.realpath(above), name)
@@ -179,9 +173,7 @@ def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True, l
         before = None
     # In the same folder: a rename does not cross file systems.
     above = os.path.dirname(target)
-    if lasting:
-        clear(above)
-    temporary = os.path.join(above, f"{TEMPORARY}{os.urandom(9).hex()}")
+    temporary = os.path.join(above, f".torchpick-{os.urandom(9).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(temporary, flags, mode if before is None else 0o600)
     try:
@@ -197,17 +189,6 @@ def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True, l
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    if lasting:
-        _settle(above)
-
-
-def clear(folder: str) -> None:
-    """Remove what runs that were killed left in a folder; what is younger may be another's that is at work."""
-    with suppress(OSError):
-        for entry in os.scandir(folder):
-            with suppress(OSError):  # what another user's run left stays
-                if re.fullmatch(_TEMPORARY, entry.name) and time.time() - entry.stat().st_mtime > _LEFT_AFTER_S:
-                    os.unlink(entry.path)
 
 
 def _as_it_was(temporary: str, before: os.stat_result) -> None:
@@ -224,16 +205,6 @@ def _as_it_was(temporary: str, before: os.stat_result) -> None:
 
 def owners(status: os.stat_result) -> tuple[int, int]:
     return status.st_uid, status.st_gid
-
-
-def _settle(folder: str) -> None:
-    """Let the rename outlive a loss of power, where the system can say so of a folder."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 # The user's cache: JSON of ours.
@@ -286,8 +257,7 @@ class Records:
 
     def _prune(self) -> None:
         """Let go what killed runs left, and the oldest where there are too many."""
-        clear(str(self._folder))
-        files = list(self._folder.glob("*.json"))
+        files = [*self._folder.glob("*.json"), *self._folder.glob(".torchpick-*")]
         if len(files) > self._most:
             files.sort(key=lambda file: file.stat().st_mtime)
             for file in files[: len(files) - self._most * 3 // 4]:

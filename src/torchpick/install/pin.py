@@ -203,8 +203,6 @@ def _take_out(files: Sequence[str], prefix: str) -> tuple[str, ...]:
     Nothing is written but what is there less the lines that carry our mark.
     """
     touched = tuple(filter(_unmark, files))
-    for file in files:
-        rewrite.clear(os.path.dirname(file))
     _remove(toolsettings.store_of(prefix))
     return touched
 
