@@ -206,18 +206,9 @@ class DeadlineBackend(httpcore.SyncBackend):
             sockets = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise httpcore.ConnectError(error) from error
-        # The scope of a link-local address is the last of its four parts.
-        addresses = ["%".join(map(str, (address[0], *filter(None, address[3:])))) for *_, address in sockets]
-        failure: Exception = httpcore.ConnectError("the host has no address")
-        for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
-            seconds = min(self._deadline.left(timeout), self._deadline.left(None) / left)
-            try:
-                inner = super().connect_tcp(address, port, seconds, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
-            else:
-                return DeadlineStream(inner, self._deadline)
-        raise failure
+        seconds = min(self._deadline.left(timeout), self._deadline.left(None) / len(sockets))  # for each of them
+        inner = super().connect_tcp(host, port, seconds, local_address, socket_options)
+        return DeadlineStream(inner, self._deadline)
 
 
 def pool(proxy: str | None, context: ssl.SSLContext, backend: httpcore.NetworkBackend) -> httpcore.ConnectionPool:
