@@ -41,14 +41,8 @@ def run(args: Arguments) -> int:
         return 0 if pick.ok else 3
     shown = pick.considered if args.all else shortlist(pick)
     whole = shown if args.all else [verdict for verdict in shown if verdict.ok]
-    picked = pick.verdicts[0].build if pick.ok else None
     alike = [[verdict] for verdict in whole] if args.all else _alike(whole)
-    marked = [any(verdict.build is picked for verdict in verdicts) for verdicts in alike]
-    _print(
-        _builds(alike) if whole or not shown else [],
-        marked,
-        _builds_passed_over(shown) if len(whole) < len(shown) else (),
-    )
+    _print(_builds(alike) if whole or not shown else [], () if args.all else _builds_passed_over(shown))
     console.notes(args, *pick.every_note, *(note for note in pick.notes if note == MISCOMPILED))
     if left := len(pick.considered) - len(shown):
         note = f"{left} builds for other hardware or outside the request are left out; `--all` shows each by itself"
@@ -56,11 +50,10 @@ def run(args: Arguments) -> int:
     return 0 if pick.ok else 3
 
 
-def _print(table: Sequence[Sequence[str]], marked: Sequence[bool], passed_over: Sequence[str]) -> None:
-    """What runs, the rows in bold that are marked as its head is; then why all else is passed over."""
+def _print(table: Sequence[Sequence[str]], passed_over: Sequence[str]) -> None:
+    """What runs, best first; then why all else is passed over."""
     bold, width = console.painter(), console.width()
-    rows = zip(text.lines(table, width), (True, *marked), strict=False)
-    blocks = ["\n".join(bold(row) if mark else row for row, mark in rows)] if table else []
+    blocks = [text.headed(table, width, bold)] if table else []
     if passed_over:
         rejected = [part for line in passed_over for part in text.wrap(text.plain(line), width)]
         blocks.append("\n".join([bold("passed over"), *rejected]))
@@ -175,7 +168,7 @@ def _versions(name: str, args: Arguments) -> int:
         return status
     table = _versions_table(rows)
     rejected = ((package.version, "", *_reason(package, stack)) for package, stack in rows if not stack.ok)
-    _print(table if len(table) > 1 else [], [False] * len(table), _passed_over(rejected))
+    _print(table if len(table) > 1 else [], _passed_over(rejected))
     # What the torch beside them lacks is said once: many versions are beside the same.
     of_torch = (
         note for _, stack in rows for note in stack.notes if note.code in _DOUBTS and note not in _doubts(stack)
