@@ -72,8 +72,7 @@ def _supported(exam: Examination) -> list[tuple[str, str]]:
     severe = (finding for finding in exam.findings if finding.severity == ERROR and finding.by_torch)
     if verdict is None or not verdict.ok or any(finding.ailment in codes for finding in severe):
         return []
-    labels = {gpu.index: gpu.label for gpu in machine.gpus}
-    return list(dict.fromkeys((labels[fit.gpu], fit_words(fit.fit, fit.via)) for fit in verdict.fits))
+    return list(dict.fromkeys((machine.label_of(fit.gpu), fit_words(fit.fit, fit.via)) for fit in verdict.fits))
 
 
 def _json(exam: Examination) -> dict[str, object]:

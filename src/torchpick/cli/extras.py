@@ -33,6 +33,8 @@ HERE = "pyproject.toml"
 
 
 def run(args: Arguments) -> int:
+    if others := [text for text in args.words if named(text) not in TRIO]:
+        raise UsageError(f"`{others[0]}` is not pinned by a release", hint="torch, torchvision and torchaudio are")
     there = _there(args)
     known = Knowledge(os.environ)
     tool = othertools.tool_of(there) if there is not None else "uv"
@@ -46,7 +48,6 @@ def run(args: Arguments) -> int:
         plan = _library(args, project, known)
     else:
         members = member_requirements(there.file) if there is not None else ()
-        _check_words(args)
         authors = toml.read(projectfile.remove_settings(there.text, MARK), there.file) if there is not None else {}
         words = (*project.requirements, *members, *family_of_all(authors), *args.words)
         own = _app(args, there, project._replace(requirements=words), table)
@@ -63,7 +64,6 @@ def run(args: Arguments) -> int:
 
 def _of_tool(args: Arguments, there: rewrite.Text, tool: str, known: Knowledge) -> int:
     """The one build of a project that uv does not lock."""
-    _check_words(args)
     is_project = tool in ("poetry", "pdm")
     project = projectfile.read_project(there.text, there.file) if is_project else Project()
     backends = [*_backends(args).values()]
@@ -96,12 +96,6 @@ def _there(args: Arguments) -> rewrite.Text | None:
     return there if there.exists else None
 
 
-def _check_words(args: Arguments) -> None:
-    others = [text for text in args.words if named(text) not in TRIO]
-    if others:
-        raise UsageError(f"`{others[0]}` is not pinned by a release", hint="torch, torchvision and torchaudio are")
-
-
 def _app(args: Arguments, there: rewrite.Text | None, project: Project, table: Table) -> App:
     # What is written is handed on: without a login (uv has UV_INDEX_NAME_USERNAME for it, and every tool netrc).
     base = public(demands.wish_of(Request(index_base=args.index_base), os.environ).index_base)
@@ -116,7 +110,6 @@ def _library(args: Arguments, project: Project, known: Knowledge) -> Plan:
     if args.groups or args.backend:
         flag = "--groups" if args.groups else "--backend"
         raise UsageError(f"`{flag}` is for an app: a published library cannot name an index", hint="use `--for app`")
-    _check_words(args)
     asked = demands.narrowed(Wish(), args.words).torch.replace(" ", "")
     project = project._replace(torch=asked or projectfile.torch_range(project.dependencies))
     return Plan(extras.ranges(Shop(known.every_build, known.rules, project)))

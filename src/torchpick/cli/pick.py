@@ -112,7 +112,7 @@ def _pick(pick: Pick) -> list[str]:
     lines = [f"torch {pick.version}"]
     for verdict in pick.verdicts:
         for fit in verdict.fits:
-            label = next(gpu.label for gpu in pick.machines[fit.machine or 0].gpus if gpu.index == fit.gpu)
+            label = pick.machines[fit.machine or 0].label_of(fit.gpu)
             lines.append(f"{label}: {supported(fit.fit, fit.via)}")
     lines = [*dict.fromkeys(lines)]  # machines that are alike say the same
     lines += [note.text for note in pick.notes if note.code == _UNDER_THE_PICK]
