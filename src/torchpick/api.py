@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -240,8 +239,7 @@ def _request(given: Mapping[str, Any], requirements: tuple[str, ...] = ()) -> Re
     if flags.get("gpus") is not None:
         flags["gpus"] = _list("gpus", flags["gpus"], "sm_61") or ("none",)
     flags["backends"] = _list("backends", flags.get("backends", ()), "cu126")
-    environ = given.get("environ")
-    check_names(requirements, "plan", os.environ if environ is None else environ)
+    check_names(requirements, "plan")
     return Request(**{**flags, "requirements": requirements})
 
 

@@ -13,11 +13,11 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model import NamedTuple
 from torchpick.model.address import redacted
-from torchpick.model.build import COMPANIONS, DEFAULT_INDEX
+from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.machine import Machine, Platform
 from torchpick.model.pick import MACHINE_FIELDS, Request, Wish
 from torchpick.model.table import Table
-from torchpick.model.versions import leading, normal
+from torchpick.model.versions import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -211,12 +211,12 @@ def start_run(
     return Run(request, environ, report, installer, Knowledge(environ), Hardware(), shell)
 
 
-def check_names(requirements: Sequence[str], command: str, environ: Mapping[str, str]) -> None:
-    """UsageError for what is no package, or nearly the name of one; a command of this name takes the right one."""
-    if any(normal(leading(requirement)) not in ("torch", *COMPANIONS) for requirement in requirements):
-        from torchpick.knowledge.packages import refuse
+def check_names(requirements: Sequence[str], command: str) -> None:
+    """UsageError for what is no package, or nearly torch's name; a command of this name takes the right one."""
+    if any(named(requirement) not in TRIO for requirement in requirements):
+        from torchpick.decide.refusal import refuse
 
-        refuse(requirements, command, environ)
+        refuse(requirements, command)
 
 
 def _machine_part(request: Request) -> Request:

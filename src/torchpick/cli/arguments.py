@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from torchpick.errors import UsageError
 from torchpick.knowledge import locations
 from torchpick.model.pick import FACTS, Request
@@ -263,7 +261,7 @@ def with_wish(request: Request, args: Arguments) -> Request:
 
 
 def request_of(args: Arguments) -> Request:
-    check_names(args.words, "plan" if args.command == "pick" else args.command, os.environ)
+    check_names(args.words, "plan" if args.command == "pick" else args.command)
     return with_wish(machine_request(args), args)._replace(requirements=tuple(args.words))
 
 

@@ -21,15 +21,17 @@ from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, pip_words
 from torchpick.model.versions import grouped, normal
 
+# Beside the packages of the table.
+_OFTEN = ("transformers", "diffusers", "triton")
+
 
 def check_words(words: Sequence[str]) -> None:
     """A first word that is neither a command nor a package of the table is an error: it may be a typo."""
     if not words or not words[0].isidentifier() or words[0].startswith("torch"):
         return
-    packages = KnownPackages(os.environ, "")
-    if normal(words[0]) in (*packages, *refusal.OFTEN):
+    if normal(words[0]) in (*KnownPackages(os.environ, ""), *_OFTEN):
         return
-    refusal.refuse(words[:1], "plan", packages)
+    refusal.refuse(words[:1], "plan")
     close = close_to(words[0], COMMANDS, 0.7)
     hint = f"`torchpick plan {words[0]}` asks for a package, `torchpick help all` shows the commands"
     if close:

@@ -13,7 +13,7 @@ from torchpick.decide.search import Solution, find_solution
 from torchpick.decide.searchfacts import SearchFacts
 from torchpick.errors import UsageError
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.build import Reason, Verdict, python_name, toolkit_order
+from torchpick.model.build import TRIO, Reason, Verdict, python_name, toolkit_order
 from torchpick.model.machine import Machine, labels
 from torchpick.model.package import Catalog, PackageObjection, Stack
 from torchpick.model.pick import GpuPlace, Pick, Wish, machines_of
@@ -304,23 +304,17 @@ def _elsewhere(
                 yield filled(f"another index has {against.name} {index.text}: {index.url}", package, None, "")
 
 
+# What people call torch, and what is asked of it and is no package: a backend, CUDA or its driver, a GPU, a version.
 _TORCH = ("pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch")
-# Beside the packages of the table, whose short names are too near to other people's.
-OFTEN = ("torch", "vllm", "sglang", "torchvision", "torchaudio", "transformers", "diffusers", "triton", "accelerate")
-_LONG = 8
-# Near to one of them, and a package that many mean.
-_REAL = ("faiss-cpu", "whisper")
-_BACKEND = re.compile(r"cu\d{2,3}|cpu|rocm\d[\d.]*|xpu")
-_CUDA = re.compile(r"cuda(?:-?\d[\d-]*)?|cudatoolkit|cuda-toolkit|cudnn|nvidia-(?:cuda|drivers?(?:-\d+)?)|nvcc")
-_VERSION = re.compile(r"(?:(torch\w*)[-@])?v?(\d+(?:\.\d+)+)", re.IGNORECASE)
-_GPU = re.compile(
-    r"(?:(?:rtx|gtx)-?)?\d{3,4}(?:-?(?:ti|super))?|[rg]tx|geforce|radeon|[abhlv]\d{2,3}s?|[lt]4|p100|k80", re.IGNORECASE
+_NO_PACKAGE = re.compile(
+    r"cu\d{2,3}|cpu|rocm\d[\d-]*|xpu|cuda(?:-?\d[\d-]*)?|cudatoolkit|cuda-toolkit|cudnn|nvidia-(?:cuda|drivers?(?:-\d+)?)"
+    r"|nvcc|(?:torch\w*-)?v?\d+(?:-\d+)+|(?:(?:rtx|gtx)-?)?\d{3,4}(?:-?(?:ti|super))?|[rg]tx|geforce|radeon"
+    r"|[abhlv]\d{2,3}s?|[lt]4|p100|k80"
 )
 
 
-def refuse(words: Iterable[str], command: str, packages: Iterable[str]) -> None:
-    """UsageError for a word that is something else than a requirement, or one letter off a package that is known."""
-    names = (*OFTEN, *(package for package in packages if len(package) >= _LONG))
+def refuse(words: Iterable[str], command: str) -> None:
+    """UsageError for a word that is something else than a requirement, or nearly a name of torch's family."""
     for word in words:
         name = normal(leading(word.strip()))
         rest = word.strip()[len(name) :]
@@ -328,33 +322,21 @@ def refuse(words: Iterable[str], command: str, packages: Iterable[str]) -> None:
         if re.fullmatch(r"[\w./\\-]+\.(?:txt|toml|lock|ya?ml)", word):
             hint = f"`torchpick {reader} -r {word}`" if word.endswith(".txt") else "requirements files go after `-r`"
             raise UsageError(f"`{word}` is a file, not a package", hint=hint)
-        if _BACKEND.fullmatch(word):
-            raise _refused(word, "a backend", f"`torchpick {command} torch --backend {word}`")
-        if _CUDA.fullmatch(name):
-            hint = "torch brings its own CUDA; `--backend cu126` names one"
-            raise _refused(word, "CUDA itself, or its driver", hint)
-        if _GPU.fullmatch(word):
-            raise _refused(word, "a GPU", f"`--gpu {word}`, once for each GPU; a name with blanks in quotes")
-        if version := _VERSION.fullmatch(word):
-            hint = f"did you mean `{version[1] or 'torch'}=={version[2]}`?"
-            raise UsageError(f"`{word}` is a version, not a package", hint=hint)
-        if name in _TORCH:
-            raise UsageError(f"`{word}` is not a package of PyTorch's", hint=f"did you mean `torch{rest}`?")
-        if meant := next((package for package in names if _is_typo(name, package)), None):
-            really = f"A package really called `{name}` goes into a requirements file, after `-r`"
-            raise UsageError(f"`{word}` is one letter off `{meant}`", hint=f"did you mean `{meant}{rest}`? {really}")
+        if not rest and _NO_PACKAGE.fullmatch(name):
+            hint = "`--backend cu126` names what torch is for, `--gpu` a GPU, `torch==2.9.1` a version"
+            raise UsageError(f"`{word}` is not a package", hint=hint)
+        meant = "torch" if name in _TORCH else next((package for package in TRIO if _is_typo(name, package)), None)
+        if meant is not None:
+            hint = f"did you mean `{meant}{rest}`? A package really called `{name}` goes into a file, after `-r`"
+            raise UsageError(f"`{word}` is not a package of PyTorch's", hint=hint)
 
 
 def _is_typo(name: str, meant: str) -> bool:
     """Whether a letter is missing, too much, another or in another place; a number or an end may be on purpose."""
-    if name in _REAL or name[:1] != meant[0] or name.startswith(meant) or re.search(r"\d", name):
+    if name[:1] != meant[0] or name.startswith(meant) or re.search(r"\d", name):
         return False
     return not _shorter(name).isdisjoint(_shorter(meant))
 
 
 def _shorter(name: str) -> set[str]:
     return {name, *(name[:index] + name[index + 1 :] for index in range(1, len(name)))}
-
-
-def _refused(word: str, what: str, hint: str) -> UsageError:
-    return UsageError(f"`{word}` is {what}, not a package to install", hint=hint)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from torchpick.decide import refusal
 from torchpick.knowledge.compat import Knowledge, read
 from torchpick.knowledge.indexes import arches_of
 from torchpick.knowledge.locations import compat_dir
@@ -154,8 +153,3 @@ def companions_of(build: Build, others: Iterable[Fields]) -> dict[str, dict[str,
             if fits and row.text("name") not in companions:
                 companions[row.text("name")] = {name: row.text(name) for name in ("version", "basis")}
     return companions
-
-
-def refuse(requirements: Iterable[str], command: str, environ: Mapping[str, str]) -> None:
-    """UsageError for what is no package, or nearly the name of one; a command of this name takes the right one."""
-    refusal.refuse(tuple(requirements), command, KnownPackages(environ, ""))
