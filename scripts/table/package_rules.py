@@ -39,7 +39,6 @@ class Rule(NamedTuple):
     spares: tuple[str, ...] = ()  # how libraries begin that modules of it link and it goes on without
     few: tuple[str, ...] = ()  # architectures that next to no module of a library holds
     per_cuda: bool = False  # whether it has a library for each CUDA and loads that of torch's own
-    wheel_host: bool = False  # whether the wheel host has builds of it too
     extras: bool = False  # whether the requirements of its extras are kept
     beyond: tuple[Beyond, ...] = ()
     minor_fallback: str | None = None  # the versions that load a library of another CUDA of torch's major
@@ -164,15 +163,14 @@ RULES: dict[str, Rule] = {
         places=(OtherIndex("https://flashinfer.ai/whl/{cu}", "flashinfer-jit-cache"),),
     ),
     # Up to 0.0.22 it pins torch 2.0.1 and older, whose own wheels are for CUDA 11.
-    "xformers": Rule(main=r"xformers/_C\.(so|pyd)", links_torch=True, wheel_host=True, cuda={"<0.0.22.post1": "11"}),
+    "xformers": Rule(main=r"xformers/_C\.(so|pyd)", links_torch=True, cuda={"<0.0.22.post1": "11"}),
     # bitsandbytes/cextension.py of 0.50.2, get_cuda_bnb_library_path; 0.49.2 takes the exact CUDA alone.
     "bitsandbytes": Rule(per_cuda=True, minor_fallback=">=0.50"),
     # torchao/__init__.py of 0.9.0 and 0.18.0 loads its libraries in a `try`: what fails is a line in the log.
-    "torchao": Rule(main="", links_torch=True, wheel_host=True, optional=True),
+    "torchao": Rule(main="", links_torch=True, optional=True),
     "torchcodec": Rule(
         main=r".*/libtorchcodec_core\d\.(so|dll)",
         links_torch=True,
-        wheel_host=True,
         beyond=tuple(Beyond(*row, _README) for row in _CODEC),
     ),
     "torchtext": Rule(
@@ -257,7 +255,6 @@ RULES: dict[str, Rule] = {
     "fbgemm-gpu": Rule(
         main=r".*fbgemm_gpu_py\.so",
         links_torch=True,
-        wheel_host=True,
         beyond=tuple(Beyond(f"=={versions}", f"torch=={torch}", _FBGEMM) for versions, torch in _FBGEMM_TORCH),
     ),
     "timm": Rule(main=""),

@@ -68,8 +68,6 @@ def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
         for key in ("source_only", "refused", "advice"):
             if (text := getattr(rule, key)) is not None:
                 value[key] = text
-        if rule.wheel_host:
-            value["wheel_host"] = True
         if rule.rivals:
             value["rivals"] = list(rule.rivals)
         places: list[Row] = [

@@ -12,7 +12,6 @@ from torchpick.model.package import (
     PackageFacts,
     WheelRule,
     cuda_of_extra,
-    same_module_conflicts,
 )
 
 
@@ -62,12 +61,3 @@ def test_an_extra_is_taken_for_torch_s_cuda_where_nobody_has_chosen_one(
 def test_the_cuda_of_an_extra_stands_in_its_name_or_in_the_table(extra: str, major: int | None) -> None:
     assert cuda_of_extra(extra, PackageFacts("x", (), rule=RULE)) == major
     assert cuda_of_extra(extra) == (None if extra == "more" else major)
-
-
-def test_of_projects_that_install_one_module_the_first_stays() -> None:
-    rivals = {"a": ("b", "c"), "b": ("a", "c"), "c": ("a", "b"), "d": ("e",)}
-    known = {name: PackageFacts(name, (), rivals=others) for name, others in rivals.items()}
-
-    assert same_module_conflicts(["a", "b", "c", "d", "x"], {"a", "b", "c", "d"}, known) == {"b": "a", "c": "a"}
-    assert same_module_conflicts(["b", "a"], {"a", "b", "e"}, known) == {"a": "b"}
-    assert same_module_conflicts(["d"], {"d", "e"}, known) == {"e": "d"}

@@ -13,7 +13,6 @@ from torchpick.decide.searchfacts import Needs, SearchFacts
 from torchpick.model.address import redacted
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, JIT, NO_CODE, RUNS, UNJUDGED, Build, Reason
-from torchpick.model.build import DEFAULT_INDEX as DEFAULT_BACKEND
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import (
     NOT_READ,
@@ -23,12 +22,10 @@ from torchpick.model.package import (
     PackageObjection,
     PinnedPackage,
     Stack,
-    same_module_conflicts,
-    within,
 )
 from torchpick.model.pick import Wish
 from torchpick.model.table import Table, below, floor_of
-from torchpick.model.versions import grouped, named
+from torchpick.model.versions import grouped
 
 DEFAULT_INDEX = "the default index"
 
@@ -193,7 +190,7 @@ class _Environment:
         """Who asks for it, and why its newest version was passed over."""
         by = [demand for demand in self.demands if demand.name == package.name and demand.by]
         is_named = any(demand.name == package.name and not demand.by for demand in self.wanted)
-        start = "you asked for it" if is_named else self._asks(by[0]) if by else "it is needed"
+        start = "you asked for it" if is_named else _asks(by[0]) if by else "it is needed"
         passed = self._passed_over(package)
         return f"{start}; {passed}" if passed else start
 
@@ -207,13 +204,6 @@ class _Environment:
         version, why = next(over, facts.newer) or ("", "")
         return f"not {version}: {why}" if version else ""
 
-    def _asks(self, demand: PackageDemand) -> str:
-        """Who requires something; what METADATA does not say is not said of it."""
-        package = next((package for package in self.packages if package.who == demand.by), None)
-        beyond = () if package is None else within(self.facts[package.name].rule.beyond, package.version)
-        verb = "goes with" if any(named(line) == demand.name for line in beyond) else "asks for"
-        return f"{demand.by} {verb} {demand.text}"
-
     def _why_torch(self, build: Build) -> str:
         search, demands = self.search, self.demands
         pins = [demand for demand in demands if demand.name == "torch" and demand.specifier]
@@ -224,7 +214,7 @@ class _Environment:
         better = [verdict.build for verdict in order]
         better = better[: better.index(build)] if build in better else []
         pins.sort(key=lambda demand: not (better and not meets(better[-1], demand)))
-        reasons = [self._asks(demand) if demand.by else f"you ask for {demand.text}" for demand in pins]
+        reasons = [_asks(demand) if demand.by else f"you ask for {demand.text}" for demand in pins]
         links = [package for package in self.packages if package.major is not None and package.links_torch]
         reasons += [f"{package.name} links CUDA {package.major}" for package in links[:2]]
         needy = [package for package in self.packages if package.needs and not package.links_torch]
@@ -250,9 +240,6 @@ class _Environment:
         for name, extra in taken:
             if (name, extra) not in asked:
                 yield Note("CUDA_EXTRA", f"{name}[{extra}] is taken: without an extra it is not for torch's CUDA")
-        for name, stays in same_module_conflicts(solution.packages, names, search.facts).items():
-            end = f"and the one installed last wins: uninstall both, then install {stays} alone"
-            yield Note("SAME_MODULE", f"{stays} and {name} install the same module, {end}")
         if torch is not None:
             yield from self._inferred(torch.build)
             yield from remarks.inferred(torch.build, names)
@@ -290,16 +277,14 @@ class _Environment:
     def _of_package(self, package: Package) -> Iterator[Note]:
         search, torch, who = self.search, self.build, package.who
         word, _, partial = search.fit.coverage(package, torch and torch.cuda)
-        facts, platform = search.facts[package.name], search.machine.platform
+        facts = search.facts[package.name]
         if package.file is None and (package.place or facts.source_only is not None):
             yield Note("PACKAGE_UNREAD", _beside(facts, package, torch, search.machine.python.tag))
         elif word == NOT_READ:
-            text = f"which GPUs {who} was built for is not known for {platform.name}"
+            text = f"which GPUs {who} was built for is not known for {search.machine.platform.name}"
             if package.code is not None:
                 text = f"what was read of {who} names none of these GPUs"
             yield Note("PACKAGE_UNREAD", text)
-        elif package.code and package.cuda is None and not package.per_cuda and platform.os == "windows":
-            yield Note("PACKAGE_UNREAD", f"which CUDA {who} links is not read on Windows")
         if partial:
             yield Note("PARTIAL_LIBRARY", f"{who}: {'; '.join(partial)}")
         elif package.optional and package.major is not None and torch and package.major != torch.cuda_major:
@@ -309,9 +294,6 @@ class _Environment:
             yield Note("PACKAGE_UNREAD", f"{who} is compiled at run time: for which GPUs is not known")
         if word == JIT:
             yield Note("JIT_ONLY", f"the driver compiles the code of {who} on first use, which takes minutes, once")
-        if facts.wheel_host and not package.place and torch and torch.cuda and torch.backend != DEFAULT_BACKEND:
-            text = f"{who} was judged by the default index's wheel; the wheel host may have one for {torch.backend}"
-            yield Note("DEFAULT_INDEX_WHEEL", text)
 
     def _mixed(self) -> Iterator[Note]:
         level, torch = self.solution.level, self.build
@@ -326,6 +308,10 @@ class _Environment:
             allowed = ", as `--allow-mixed` allows" if level >= MIXED else ""
             text = f"libraries of CUDA {', '.join(sorted(majors))} are installed next to torch's CUDA {torch.cuda}"
             yield Note("CUDA_MAJOR_MIXED", f"{text}{allowed}")
+
+
+def _asks(demand: PackageDemand) -> str:
+    return f"{demand.by} asks for {demand.text}"
 
 
 def _text(major: int | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 
 from torchpick.errors import NoBuildError
@@ -153,10 +153,9 @@ class PackageFacts(NamedTuple):
     """All that is known of a project: its versions, newest first, and where else it lies.
 
     `source_only` says what has to be built and with what, where the default index has no wheel; `refused` why the name
-    must not be installed; `rivals` are the projects that install the same module; `wheel_host` whether PyTorch's wheel
-    host has builds of it too; by `rule` another version is judged once its wheel was read. `listed` says that its pages
-    on the user's indexes were looked at, `unlisted` why nothing is there, `newer` the newest version that is no
-    candidate, and why not.
+    must not be installed; `rivals` are the projects that install the same module; by `rule` another version is judged
+    once its wheel was read. `listed` says that its pages on the user's indexes were looked at, `unlisted` why nothing
+    is there, `newer` the newest version that is no candidate, and why not.
     """
 
     name: str
@@ -166,7 +165,6 @@ class PackageFacts(NamedTuple):
     source_only: str | None = None
     refused: str | None = None
     advice: str | None = None
-    wheel_host: bool = False
     rule: WheelRule = WheelRule()
     in_table: bool = True
     listed: bool = False
@@ -226,17 +224,6 @@ def cuda_of_extra(extra: str, facts: PackageFacts | None = None) -> int | None:
         return int(own[extra])
     match = pattern(_CUDA_EXTRA).search(extra)
     return None if match is None else int(match[1])
-
-
-def same_module_conflicts(
-    packages: Iterable[str], names: Container[str], known: Mapping[str, PackageFacts]
-) -> dict[str, str]:
-    """Which of the names install the same module as one of the packages, each with the one that stays: the first."""
-    rivals: dict[str, str] = {}
-    for name in packages:
-        if name in known and name not in rivals:
-            rivals |= {rival: name for rival in known[name].rivals if rival in names and rival not in rivals.values()}
-    return rivals
 
 
 # Never an approval: a note says so too.
