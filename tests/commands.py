@@ -130,7 +130,7 @@ def make_target(question: Mapping[str, Any], marks: Mapping[str, str], python: s
         (target / "bin" / "python").symlink_to(sys.executable)
     if state.get("conda"):
         (target / "conda-meta").mkdir()
-        (target / ("condabin" if state["conda"] == "base" else "share")).mkdir()
+        (target / "share").mkdir()
     else:
         home = f"home = {Path(sys.base_prefix) / 'bin'}\nversion = {version}.0\n"
         (target / "pyvenv.cfg").write_text(home + ("uv = 0.13.8\n" if state.get("by_uv") else ""), "utf-8")

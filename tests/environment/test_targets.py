@@ -61,26 +61,6 @@ def test_the_words_of_a_managed_environment(tmp_path: Path) -> None:
     assert managed() is None
 
 
-@pytest.mark.parametrize(
-    ("made", "variables", "is_base"),
-    [
-        (("conda-meta", "condabin"), {}, True),
-        (("condabin",), {}, False),
-        (("conda-meta",), {"CONDA_PREFIX": "{}", "CONDA_DEFAULT_ENV": "base"}, True),
-        (("conda-meta",), {"CONDA_PREFIX": "{}", "CONDA_DEFAULT_ENV": "work"}, False),
-        (("conda-meta",), {"CONDA_PREFIX": "/other", "CONDA_DEFAULT_ENV": "base"}, False),
-    ],
-)
-def test_the_base_of_conda(tmp_path: Path, made: tuple[str, ...], variables: dict[str, str], *, is_base: bool) -> None:
-    target(tmp_path)
-    for name in made:
-        (tmp_path / name).mkdir()
-
-    found = read(tmp_path, **{name: value.format(tmp_path) for name, value in variables.items()})
-
-    assert found.is_conda_base is is_base
-
-
 @pytest.mark.process
 @pytest.mark.parametrize("script", ["exit 3", "echo nonsense", "echo '[]'", "echo '{}'"])
 def test_a_python_that_gives_no_answer_is_said(tmp_path: Path, script: str) -> None:

@@ -74,7 +74,6 @@ class Environment(NamedTuple):
     torches: tuple[str, ...] = ()
     faults: tuple[tuple[str, str], ...] = ()
     by_uv: bool = False
-    is_conda_base: bool = False
     managed: str | None = None
     tool: str | None = None
 
@@ -127,7 +126,7 @@ def read_environment(
         environment = locate(path, environ)
     source = known.source if known else source
     environment = environment._replace(python=environment.python._replace(source=source))
-    return _with_contents(environment, environ, metadata=metadata)
+    return _with_contents(environment, metadata=metadata)
 
 
 def _lies_here(prefix: str, environ: Mapping[str, str]) -> bool:
@@ -197,20 +196,17 @@ def _of_folders(prefix: str, python: Python, environ: Mapping[str, str]) -> Envi
     )
 
 
-def _with_contents(environment: Environment, environ: Mapping[str, str], *, metadata: bool) -> Environment:
+def _with_contents(environment: Environment, *, metadata: bool) -> Environment:
     sites, prefix = environment.sites, environment.prefix
     faults: Faults = []
     contents = {site: in_folder(site, faults, metadata=metadata) for site in sites}
     # Of two folders the first has the project.
     filled = [package for folder in environment.packages for package in contents.get(folder) or in_folder(folder)]
-    is_active_base = environ.get("CONDA_PREFIX") == prefix and environ.get("CONDA_DEFAULT_ENV") == "base"
-    is_conda = os.path.isdir(os.path.join(prefix, "conda-meta"))
     return environment._replace(
         tool=tool_environment(prefix),
         distributions=tuple(package for packages in contents.values() for package in packages),
         installed={package.name: package.version for package in reversed(filled)},
-        conda=is_conda,
-        is_conda_base=is_conda and (is_active_base or os.path.isdir(os.path.join(prefix, "condabin"))),
+        conda=os.path.isdir(os.path.join(prefix, "conda-meta")),
         torches=tuple(site for site in sites if start_of(os.path.join(site, "torch", "version.py"), 1)),
         faults=tuple(faults),
     )

@@ -226,8 +226,7 @@ def find_environment(world: World) -> EnvironmentChoice | None:
         if others is not None:
             return others
     if folder := world.environ.get("CONDA_PREFIX"):
-        base = " base" if world.environ.get("CONDA_DEFAULT_ENV") == "base" else ""
-        return EnvironmentChoice(folder, f"the active conda environment{base}")
+        return EnvironmentChoice(folder, "the active conda environment")
     return _in_folder(world)
 
 

@@ -210,8 +210,6 @@ def job_notes(job: Job) -> list[Note]:
     if lost and job.moves_torch and installed.get("torch") != job.pick.version:
         stays = f"{lost[0]} {installed[lost[0]]} stays and may fail"
         notes.append(Note("COMPANION_STAYS", f"no {lost[0]} is known for torch {job.pick.version}: {stays}"))
-    if job.target.is_conda_base:
-        notes.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))
     if checkout_of(job.target.prefix) is not None:
         notes.append(Note("OWN_ENVIRONMENT", f"this goes into torchpick's own environment, {job.target.prefix}"))
     undone = find_undone(job.target.prefix, job.pick.version, job.settings.environ) if "torch" in job.needs else None
