@@ -153,7 +153,7 @@ def test_the_commands_in_another_folder_leave_the_checkout_as_it_is(
     for words, status in (
         ("pin", 2),
         ("install torch --dry-run", 2),
-        ("doctor", 1),
+        ("doctor", 2),
     ):
         assert main([*words.split(), "--gpu", "none"]) == status
     assert capsys.readouterr().err.count("error: ") == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -12,7 +11,7 @@ from torchpick.cli.install import install_remedy
 from torchpick.cli.text import fit as fit_words
 from torchpick.cli.text import note
 from torchpick.decide import several
-from torchpick.doctor.examination import Examination, examine, unmade_project
+from torchpick.doctor.examination import Examination, examine
 from torchpick.doctor.locked import JudgedChoice, JudgedLock, judge, with_better
 from torchpick.environment import shell
 from torchpick.errors import UsageError
@@ -20,7 +19,7 @@ from torchpick.machine import machinefiles
 from torchpick.model.fields import written
 from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding, worst_first
 from torchpick.model.fleet import Crowd, Hosts
-from torchpick.model.machine import Machine, version_of
+from torchpick.model.machine import Machine
 from torchpick.model.pick import Request
 from torchpick.projects.lockfiles import Choice, LockFile, read_lock
 from torchpick.run import Run
@@ -33,10 +32,6 @@ def run(args: Arguments) -> int:
         index_base=args.index_base, backends=tuple(args.backend), cpu=args.cpu
     )
     run = console.start(args, request)
-    names_none = args.python is None or version_of(args.python) is not None
-    if not args.words and names_none and (project := unmade_project(run.environ, os.getcwd())) is not None:
-        args.words = [_lock_of(project)]
-        console.notes(args, f"{project}/.venv is not there yet, so {args.words[0]} is what is looked at")
     if args.words:
         return _judge_locks(args, run)
     exam = examine(run)
@@ -150,16 +145,6 @@ def _fix(args: Arguments, exam: Examination, request: Request) -> int:
         elif finding.ailment is Ailment.LOCK_UNDOES:
             console.say(f"{finding.text}: {f'`{finding.cure}`' if finding.cure else finding.advice}")
     return 0 if again.ok else 3
-
-
-def _lock_of(project: str) -> str:
-    """The lock of a project without an environment; UsageError where there is nothing to examine."""
-    files = (f"{project}/{name}" for name in ("uv.lock", "pylock.toml", "requirements.txt"))
-    lock = next(filter(os.path.isfile, files), None)
-    if lock is None:
-        hint = "make one: `uv sync` or `python3 -m venv .venv` there; `--python PATH` names another"
-        raise UsageError(f"no environment to examine: {project}/.venv is not there yet", hint=hint, code="NO_TARGET")
-    return lock
 
 
 # Of each lock, what every machine makes of it.

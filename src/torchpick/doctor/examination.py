@@ -13,7 +13,7 @@ from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment import distributions, interpreter, shell
 from torchpick.environment.distributions import Environment
 from torchpick.environment.interpreter import EnvironmentChoice
-from torchpick.environment.world import World, holds_torchpick_alone, is_same, nearest_with
+from torchpick.environment.world import World, uv_project
 from torchpick.errors import UsageError
 from torchpick.model.finding import ERROR, NOTE, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, version_of
@@ -139,22 +139,13 @@ def target(python: str | None, environ: Mapping[str, str], folder: str) -> Envir
     if tool is None:
         return EnvironmentChoice(sys.executable, "the Python that runs torchpick")
     if (why := interpreter.no_target(tool, world)) is not None:
+        if (project := uv_project(folder)) is not None:
+            hint = f"`torchpick doctor {project}/uv.lock` judges its lock"
         raise UsageError(f"no environment to examine: {why}", hint=hint, code="NO_TARGET")
     programs = interpreter.on_path(environ)
     if not programs:
         raise UsageError(f"torchpick runs in a {tool} environment, and no Python is on PATH", hint=hint)
     return EnvironmentChoice(programs[0], f"Python on PATH (torchpick itself runs in a {tool} environment)")
-
-
-def unmade_project(environ: Mapping[str, str], folder: str) -> str | None:
-    """The project of the folder, where it has no environment yet and what is active is torchpick's own, a tool's."""
-    world = World("/", environ, folder, sys.platform)
-    active = interpreter.find_environment(world)
-    prefix = sys.prefix if active is None else active.python
-    is_own = interpreter.own_tool(world) or holds_torchpick_alone(prefix)
-    if not (is_own and is_same(prefix, sys.prefix)):
-        return None
-    return nearest_with(folder, "pyproject.toml")
 
 
 def _machine(run: Run, here: Environment) -> Machine:
