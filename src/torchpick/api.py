@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from torchpick.decide import several
 from torchpick.decide.answer import refused
 from torchpick.decide.several import Groups, HostGroup
-from torchpick.errors import MissingPackageError, UsageError
+from torchpick.errors import UsageError
 from torchpick.install.question import answer_request, read_wish
 from torchpick.machine import machinefiles
 from torchpick.model.finding import Finding
@@ -21,31 +20,9 @@ from torchpick.run import check_names, start_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torchpick.wheels.judging import Inspection
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-def _public(function: Callable[P, R]) -> Callable[P, R]:
-    """A dependency that it lacks is named."""
-
-    @wraps(function)
-    def call(*args: P.args, **named: P.kwargs) -> R:
-        try:
-            return function(*args, **named)
-        except ModuleNotFoundError as error:
-            missing = MissingPackageError.of(error)
-            if missing is None:
-                raise
-            raise missing from error
-
-    return call
-
-
-@_public
 def detect(
     *,
     python: str | None = None,
@@ -55,7 +32,6 @@ def detect(
     return start_run(_request(locals()), environ).find_machine()
 
 
-@_public
 def pick(  # noqa: PLR0913 # the flags of the contract, by name
     *,
     gpus: Sequence[str] | None = None,
@@ -93,7 +69,6 @@ def pick(  # noqa: PLR0913 # the flags of the contract, by name
     return nothing
 
 
-@_public
 def fleet(
     machines: Iterable[Machine],
     *,
@@ -128,7 +103,6 @@ def fleet(
     return Groups(tuple(groups), (*listed.left_out, unserved), nothing)
 
 
-@_public
 def plan(  # noqa: PLR0913 # the flags of the contract, by name
     *requirements: str,
     gpus: Sequence[str] | None = None,
@@ -181,7 +155,6 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     return stack
 
 
-@_public
 def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     thing: str,
     *,
@@ -210,7 +183,6 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     )
 
 
-@_public
 def check(
     *,
     gpus: Sequence[str] | None = None,

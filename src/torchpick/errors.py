@@ -6,7 +6,6 @@ TorchpickError                  exit 1   something broke
 ├── CompatError                          a file of the table is not valid (file, path inside it)
 ├── NoBuildError                exit 3   no build runs here; carries the Pick
 ├── DetectionError              exit 4   a GPU is there but its driver does not answer
-├── MissingPackageError                  a package that this needs is not installed
 ├── InstallerError                       no suitable pip or uv
 │   └── ResolverError  its own status    pip or uv refuses the requirements, in its own words
 ├── NetworkError                         a server did not deliver what was requested
@@ -121,33 +120,6 @@ class DetectionError(TorchpickError):
     ) -> None:
         super().__init__(message, hint=hint, code=code)
         self.machine = machine
-
-
-# The modules of what pyproject.toml asks for, and what each is installed by.
-DEPENDENCIES = {
-    "httpcore": "httpcore",
-    "httpx": "httpx",
-    "packaging": "packaging",
-    "pynvml": "nvidia-ml-py",
-    "tomli": "tomli",
-    "tomlkit": "tomlkit",
-}
-
-
-class MissingPackageError(TorchpickError):
-    """torchpick was installed without its dependencies, and this needs one."""
-
-    code = "MISSING_PACKAGE"
-
-    def __init__(self, package: str) -> None:
-        hint = f"`python -m pip install {package}`; only `pick`, `url`, `detect` and a check do without dependencies"
-        super().__init__(f"this needs {package}, which is not installed", hint=hint)
-
-    @classmethod
-    def of(cls, error: ModuleNotFoundError) -> MissingPackageError | None:
-        """What is said of a module that is not there; None where it is none of torchpick's dependencies."""
-        package = DEPENDENCIES.get((error.name or "").partition(".")[0])
-        return None if package is None else cls(package)
 
 
 class InstallerError(TorchpickError):

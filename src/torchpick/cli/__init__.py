@@ -9,7 +9,7 @@ import sys
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Parser
-from torchpick.errors import MissingPackageError, TorchpickError
+from torchpick.errors import TorchpickError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ _WAY_OUT = (
     "make room there or make it writable, `cd` to a folder that exists, or name others: "
     "`export TMPDIR=… TORCHPICK_CACHE_DIR=…`"
 )
+_DEPENDENCIES = "install torchpick with its dependencies"
 
 
 def _failure(error: Exception) -> TorchpickError | None:
@@ -137,7 +138,7 @@ def _failure(error: Exception) -> TorchpickError | None:
     if isinstance(error, OSError):  # another process, a file, or a folder for what is temporary
         where = "the system says" if error.filename is None else os.fsdecode(error.filename)
         return TorchpickError(f"{where}: {error.strerror or error}", hint=_WAY_OUT)
-    return MissingPackageError.of(error) if isinstance(error, ModuleNotFoundError) else None
+    return TorchpickError(str(error), hint=_DEPENDENCIES) if isinstance(error, ModuleNotFoundError) else None
 
 
 def _guard(name: str, function: str, words: Sequence[str], status: int) -> str | None:

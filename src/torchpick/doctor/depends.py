@@ -9,7 +9,6 @@ from torchpick.decide.demands import PackageDemand
 from torchpick.doctor import installedtorch
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment.distributions import Distribution, Environment
-from torchpick.errors import MissingPackageError
 from torchpick.model import versions
 from torchpick.model.build import COMPANIONS, family_of
 from torchpick.model.finding import Ailment, Finding
@@ -56,27 +55,10 @@ def _applying(
                 requirement = parsed(line)
                 demand = PackageDemand(normal(requirement.name), str(requirement.specifier))
                 admits(demand, "1")  # one that is not valid says so here
-            except (ValueError, ModuleNotFoundError):  # without packaging no line is read, which `uncompared` says
+            except ValueError:
                 continue
             if marker_applies(str(requirement.marker or ""), facts):
                 yield package, demand
-
-
-def _lacks_packaging() -> MissingPackageError | None:
-    """Where torchpick was installed without its dependencies: requirements are read by packaging."""
-    try:
-        import packaging.requirements  # noqa: F401
-    except ModuleNotFoundError as error:
-        return MissingPackageError.of(error)
-    return None
-
-
-def uncompared(subject: EnvironmentUnderTest) -> Iterator[Finding]:
-    """That what packages require was not compared with what is there."""
-    missing_package = _lacks_packaging()
-    if missing_package is not None and any(package.requires for package in subject.environment.named("")):
-        text = f"what packages require was not compared: {missing_package.message}"
-        yield Finding(Ailment.UNREADABLE, text, advice=missing_package.hint)
 
 
 def missing(subject: EnvironmentUnderTest) -> list[Demand]:

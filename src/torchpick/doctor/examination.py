@@ -36,7 +36,6 @@ _OF_TORCH: tuple[Check, ...] = (
 # What is looked at beside torch: an answer about torch alone does not wait for these.
 _BESIDE: tuple[Check, ...] = (
     gpusupport.partial,
-    depends.uncompared,
     depends.together,
     depends.numpy,
     gpusupport.other_cuda,
