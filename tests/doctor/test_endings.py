@@ -61,22 +61,6 @@ def test_of_a_long_last_line_the_start_is_shown(home: Home) -> None:
     assert len(error.match.text) < 310
 
 
-@pytest.mark.parametrize(
-    ("title", "cause"),
-    [
-        ("ImportError: cannot import name 'x' from 'made_up.y'", "PACKAGE_API"),
-        ("it ends with RuntimeError: NPU function error of torch_npu", "OTHER_ACCELERATOR"),
-    ],
-)
-def test_an_error_in_the_title_is_that_of_a_text_without_a_log(title: str, cause: str, home: Home) -> None:
-    (error,) = explained(home, title, "", "with torch 2.6.0, what is it?").errors
-
-    assert (error.cause.id, error.match.line) == (cause, 1)
-
-
-NO_GPU = "why is torch.cuda.is_available() False?"
-
-
 @pytest.mark.parametrize(("lines", "cause"), CASES["the_rest_of_the_text_says_which_of_several_causes_it_is"])
 def test_the_rest_of_the_text_says_which_of_several_causes_it_is(
     lines: tuple[str, ...], cause: str, home: Home

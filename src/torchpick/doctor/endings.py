@@ -77,15 +77,6 @@ def question(text: str, said: Situation, ending: Ending | None, words: Words) ->
     return f"{which}nothing more is known of that line: search the issues of the program that printed it"
 
 
-_NAMED = re.compile(r"\b(?:[A-Za-z_.]{1,60}(?:Error|Exception))(?::|$)")
-
-
-def in_title(text: str) -> Ending | None:
-    """The error that the first line of a text names: what a post without a log has of it."""
-    title = text.partition("\n")[0]
-    return None if (error := _NAMED.search(title)) is None else Ending(1, title[error.start() :])
-
-
 def last_error(text: bytes, size: int) -> Ending | None:
     """The last line that a program ended with, in so much of the end of a text."""
     first = 1 + text.count(b"\n", 0, max(0, len(text) - size))

@@ -171,8 +171,6 @@ def _explained(
     """The first error of each cause; `advised` are the causes of the matches, by the ids of what was seen."""
     first: dict[str, Explained] = {}
     ranges = remedy.for_drivers(exam.subject, exam.findings) if exam is not None and exam.remedy is not None else ()
-    if not ranges and exam is not None and exam.subject.torch is not None and "of its time" in facts:
-        ranges = remedy.for_others(exam.subject, exam.remedy)
     for match in matches:
         cause = advised[match.signature.id]
         wanted = (*cause.findings, *match.signature.findings)

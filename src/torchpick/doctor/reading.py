@@ -26,7 +26,6 @@ def read(
         search.feed(chunk)
         room = max(0, posts.MOST_TEXT - _END - len(start))
         start, end = start + chunk[:room], (end + chunk[room:])[-_END:]
-    start, end = posts.without_forms(start), posts.without_forms(end)
     ends = start + end
     text = posts.plain(ends, words["rewritten"])
     ending = None if end else endings.last_error(start, _END)
@@ -36,10 +35,8 @@ def read(
     said = said._replace(own=situation.named("environment", ends, words))
     matches = search.matches()
     is_silent = all(match.weight is Weight.HARMLESS for match in matches)
-    is_beside = len(ends) > _SHORT and not is_silent and _stands_beside(matches, ending)
-    matches = () if is_beside else matches
-    if (is_silent or is_beside) and situation.named("programs", ends, words):
-        matches = (*_in_words("" if is_beside else text, ending, said, known, words), *matches)
+    if is_silent and situation.named("programs", ends, words):
+        matches = (*_in_words(text, ending, said, known, words), *matches)
     if not situation.named("family", ends, words):
         said = said._replace(facts={**said.facts, "no torch": ""})
     if len(ends) > _SHORT and not situation.named("about", ends, words):
@@ -48,31 +45,23 @@ def read(
     if ending is not None and any(ending.is_of(match) for match in matches):
         return text, said, matches, None
     is_known = any(match.weight is not Weight.HARMLESS for match in matches)
-    last = ending or endings.in_title(text)
     plugin = _of_plugin(said)
-    cause = (last.cause(words["endings"]) if last else None) or plugin
-    if last is None or cause is None or is_known or "no torch" in said.facts:
+    cause = (ending.cause(words["endings"]) if ending else None) or plugin
+    if ending is None or cause is None or is_known or "no torch" in said.facts:
         return text, said, matches, ending
     # On an accelerator that is no GPU an error without a kind of its own is its plugin's.
     name, package = (plugin or cause) if cause[0] in ("PACKAGE_RAISED", "PROGRAM_RAISED") else cause
     if (version := situation.version_of(package, text)) is not None:
         said = said._replace(packages={**said.packages, normal(package): version})
-    if last.package not in (None, package) and not last.is_own:
-        said = said._replace(facts={**said.facts, "asker": last.package})
-    shown = texts.around(last.line, b"")
-    return text, said, (Match(known[name], last.number, shown, Weight.RAISED, package=package), *matches), None
+    if ending.package not in (None, package) and not ending.is_own:
+        said = said._replace(facts={**said.facts, "asker": ending.package})
+    shown = texts.around(ending.line, b"")
+    return text, said, (Match(known[name], ending.number, shown, Weight.RAISED, package=package), *matches), None
 
 
 def _causes(known: Mapping[str, Signature]) -> set[str]:
     """The errors that people put in words of their own: no case names them as a fact."""
     return {*known} - {fact for row in known.values() for where, _ in row.cases for fact in where}
-
-
-def _stands_beside(matches: Iterable[Match], ending: Ending | None) -> bool:
-    """Whether all this stands beside an end that is not known, and is not what the title says: it is not its cause."""
-    if ending is None or any(ending.is_of(match) for match in matches) or "'NoneType'" in ending.line:
-        return False  # that there is nothing follows on what failed above
-    return all(match.weight >= Weight.BESIDE and match.line > 1 for match in matches)
 
 
 def _in_words(
@@ -82,7 +71,7 @@ def _in_words(
     causes = _causes(known)
     named = {name: forms for name, forms in words["facts"].items() if name in causes}
     seen = situation.in_words(ending.line, named) if ending else {}
-    if text and not seen:
+    if not seen:
         # What was raised in a package is said at its end; around it are its warnings and its settings.
         complaint = text.partition("\n")[0] if ending and ending.package else posts.complaint(text)
         seen = {**said.facts, **situation.in_words(complaint, named)}

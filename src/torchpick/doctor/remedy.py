@@ -199,15 +199,6 @@ def for_drivers(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> t
     )
 
 
-def for_others(subject: EnvironmentUnderTest, remedy: Remedy | None) -> tuple[str, ...]:
-    """Where another release of torch comes under a program or packages of the old one's time: the command, to read."""
-    if remedy is None or remedy.kept:
-        return ()
-    line = shell.line(remedy.command, subject.run.shell)
-    text = "no build of that release runs, so first a newer release of the program and of what was compiled for it"
-    return (f"{text}, with the nearest torch that runs, {remedy.version}: `{line}`",)
-
-
 def _release_and_major(remedy: Remedy) -> tuple[str, str]:
     build = remedy.verdict.build
     return build.torch, (build.cuda or "").partition(".")[0]
