@@ -129,7 +129,6 @@ def test_no_condition_of_a_step_says_what_its_own_words_say() -> None:
         ("install FFmpeg (4 to 8)", "- FFmpeg 4.2.7"),
         ("nvcc of CUDA 12.8 or newer has it: install that toolkit", "Cuda compilation tools, release 13.0, V13.0.88"),
         ("take it: `--index-url https://a.example/cu118`", "> poetry source add x https://a.example/cu118"),
-        ("see to the driver: `torchpick detect` says whether it answers", "Driver Version: 545.84"),
         ("`pip install --no-build-isolation x`; then z", "pip install x --no-build-isolation"),
     ],
 )
@@ -159,22 +158,6 @@ def test_what_a_text_says_was_done_is_not_advised_again(step: str, text: str) ->
 )
 def test_what_others_advise_or_what_is_another_thing_is_not_done(step: str, text: str) -> None:
     assert about(KNOWN["NO_KERNEL_IMAGE"]._replace(cures=(step, "y"), steps=()), (), text) == (step, "y")
-
-
-def test_what_supposes_something_that_the_text_does_not_say_comes_last() -> None:
-    cures = ("where x is old, y", "a GPU that is old: z", "build it again")
-    row = KNOWN["NO_KERNEL_IMAGE"]._replace(cures=cures, steps=((frozenset({"old"}), frozenset(), "if old, w"),))
-
-    assert about(row, ()) == ("build it again", "where x is old, y", "a GPU that is old: z")
-    assert about(row, {"old"})[0] == "if old, w"
-
-
-def test_that_torch_is_not_to_blame_is_not_said_of_a_line_that_names_it() -> None:
-    told = [
-        steps.about(KNOWN["PACKAGE_RAISED"], {"PACKAGE": "x"}, facts, lambda _: None, lambda _: False)
-        for facts in ((), {"line of torch"})
-    ]
-    assert ["torch" in f"{row.title} {row.meaning}" for row in told] == [True, False]
 
 
 PLACEHOLDERS = re.compile(r"\b(?:NAME|PACKAGE|VERSION|X\.Y\.Z|REQUIRED|PUBLISHED|SUPPORTED|BACKEND)\b")

@@ -51,13 +51,10 @@ CLAUSES = re.compile(f"; {_PLAIN_TEXT}")
 _ASIDE = re.compile(r"\([^()]*\)")
 # Other ways to the same, in one clause.
 _WAYS = re.compile(rf", or (?=`|(?:add|build|compile|install|keep|name|put|run|set|take|use) ){_PLAIN_TEXT}")
-_SUPPOSED = re.compile(r"(?:where|if|when|in the mode|a GPU that|a program in)\b")
 _JOINED = re.compile(r"^(?:or|then|and|else)\b,? ")
 _ALL_DONE = "what is known to help is done already: which line does the program end with now? explain that one alone"
 # What a cure says of the command that needs a package's name.
 _PLANNED = re.compile(r"[:,]? ?\(?`torchpick plan [^`]{0,80}PACKAGE[^`]{0,80}`[^;)]{0,200}\)?")
-# What there is only since torch 2.
-_SINCE_TORCH_2 = re.compile(r"\bcu1[23]\d\b|\bCUDA 1[23]\b|\btorch 2\.\d|\bcuDNN 9|\b2\.\d{1,2}\.\d\b")
 
 
 def about(
@@ -76,9 +73,8 @@ def about(
     package = values.get("PACKAGE")
     fits = [step for step in cause.steps if step[0] <= {*facts} and step[1].isdisjoint(facts)]
     steps = [step for where, _, step in fits if where]
-    # What this text asks for, then what is for every text, then what supposes something that the text does not say.
-    others = [*(step for where, _, step in fits if not where), *cause.cures]
-    cures = [*dict.fromkeys((*steps, *sorted(others, key=lambda step: _SUPPOSED.match(step) is not None)))]
+    # What this text asks for, then what is for every text.
+    cures = [*dict.fromkeys((*steps, *(step for where, _, step in fits if not where), *cause.cures))]
     planned = [cure for cure in cures if names_release(cure)]
     if package and planned and (answer := with_package(package)):
         first = planned[0]
@@ -99,13 +95,7 @@ def about(
         if world in facts and (world != "amd" or "nvidia" not in facts):
             cures = [form.sub(other, cure) for cure in cures]
     cures = [cut for cure in cures if (cut := _without(cure, is_done))] or [_ALL_DONE] * bool(cures)
-    sentences = re.split(r"(?<=\.) ", cause.meaning)
-    if "torch before 2" in facts:
-        sentences = [sentence for sentence in sentences if not _SINCE_TORCH_2.search(sentence)] or sentences
-    title, meaning = (text.replace("PACKAGE", package or "a package") for text in (cause.title, " ".join(sentences)))
-    if "line of torch" in facts:  # then nobody knows that it is no fault of its build
-        title = title.removesuffix(": no fault of the build of torch")
-        meaning = meaning.removesuffix(" No other build of torch changes that.")
+    title, meaning = (text.replace("PACKAGE", package or "a package") for text in (cause.title, cause.meaning))
     cures[:1] = [_JOINED.sub("", cure) for cure in cures[:1]]
     return cause._replace(cures=(*cures,), title=title, meaning=meaning)
 
@@ -171,7 +161,6 @@ _BEGINS = re.compile(
     r"(?= ?$| ?[,:(]| (?:on|of|with|by|and|in) )"
 )
 _LEAST = re.compile(r"\b(\d+(?:\.\d+)?) or newer\b")
-_LOOKS = {"nvidia-smi", "torchpick detect"}
 # What is not done by a thing of that name being there: it is to be another one, or one of a certain origin.
 _COMPARED = re.compile(r"(?<!or )\b(?:newer|newest|older|other|another|again|anew|fresh|own|from)\b")
 
@@ -195,9 +184,6 @@ class Doings:
         if len(ways) > 1:
             return all(map(self.has, ways))
         spans = _SPAN.findall(_NEGATED.sub("", clause))
-        looks = _SPAN.findall(_ASIDE.sub("", clause))
-        if looks and _LOOKS.issuperset(looks) and "driver" in clause:
-            return re.search(r"driver version: ?\d", self._text) is not None
         if any("torchpick" in span for span in spans):
             return False
         actions = [span for span in spans if _RUN.match(span)]
