@@ -25,6 +25,8 @@ FILES = st.lists(
 @given(FILES)
 @example("0-0_A-torch-0-0.whl")
 @example("0-0A_-torch-0-0.whl")
+@example("a__b-1.0-py3-none-any.whl")
+@example("torch-1.0-build-py3-none-any.whl")
 @example("torch-2.0_cu118-cp312-none-any.whl")
 def test_a_file_name_is_a_wheels_where_packaging_says_so(file: str) -> None:
     try:
@@ -32,7 +34,8 @@ def test_a_file_name_is_a_wheels_where_packaging_says_so(file: str) -> None:
     except (InvalidWheelFilename, InvalidVersion):
         found = wheelnames.parse(file)
         # `_` for the `+` of a local version is an old way to write it, which the wheel host has used.
-        assert found is None or "_" in file.split("-")[1]
+        is_old = "_" in file.split("-")[1]
+        assert found is None or is_old or wheelnames.rank(found, "cp312", Platform("linux", "x86_64")) is None
         return
     found = wheelnames.parse(file)
     if found is None:
@@ -92,6 +95,11 @@ def test_every_platform_has_tags(platform: str) -> None:
     assert wheel is not None
     assert wheelnames.rank(wheel, "cp312", Platform.parse(platform)) is not None
     assert wheelnames.rank(wheel, "pp310", Platform.parse(platform)) is not None
+
+
+def test_more_tags_than_any_wheel_has_are_none() -> None:
+    many = ".".join("a" * 16)
+    assert [wheelnames.parse(f"a-1-{many}-{many}-{last}.whl") is None for last in ("a", "a.a")] == [False, True]
 
 
 BASE = "https://wheels.example/whl/torch/"

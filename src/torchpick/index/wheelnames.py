@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_NAME = 255
 _SDIST = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.+!-]{0,240})-([A-Za-z0-9_.+!]{1,240})\.(?:tar\.gz|zip)")
 _PART = "([A-Za-z0-9_.!+]+)"
-_WHEEL = re.compile(rf"([A-Za-z0-9][A-Za-z0-9_.]*)-{_PART}(?:-{_PART})?-{_PART}-{_PART}-{_PART}\.whl")
+_WHEEL = re.compile(rf"([A-Za-z0-9][A-Za-z0-9_.]*)-{_PART}(?:-[0-9][A-Za-z0-9_.]*)?-{_PART}-{_PART}-{_PART}\.whl")
 # More tags than any wheel was made for.
 _MOST_TAGS = 256
 _CODE = re.compile(r"\.(so(\.\d+)*|dll|pyd|cubin|fatbin)$", re.IGNORECASE)
@@ -64,14 +64,14 @@ def parse(file: str) -> FileName | None:
     match = _WHEEL.fullmatch(file)
     if match is None or len(file) > _MOST_NAME:
         return None
-    # Each part is judged by itself: on a page of thousands of files there are few of each.
-    name, text, build, *tags = match.groups()
+    name, text, *tags = match.groups()
+    if "__" in name or prod(tag.count(".") + 1 for tag in tags) > _MOST_TAGS:
+        return None
     # `_` may part a pre-release (`1.0_rc1`); where it cannot, it is an old way to write the `+` of a local version.
     for version in (text, text.replace("_", "+", 1)):
         with suppress(ValueError):
             parsed_version(version)
-            _check("x", "0", *((build,) if build else ()), *tags)
-            return FileName._make((_project(name), sys.intern(version), *map(sys.intern, tags)))
+            return FileName._make(map(sys.intern, (normal(name), version, *tags)))
     return None
 
 
@@ -87,23 +87,6 @@ def parsed_version(text: str) -> Version:
 def normal_version(text: str) -> str:
     """The version as PEP 440 spells it."""
     return str(parsed_version(text))
-
-
-@lru_cache(maxsize=1 << 13)
-def _check(*parts: str) -> None:
-    """Raise ValueError where no wheel is named by these parts."""
-    if prod(part.count(".") + 1 for part in parts[-3:]) > _MOST_TAGS:
-        raise ValueError("it has more tags than any wheel was made for")
-
-    from packaging.utils import parse_wheel_filename
-
-    parse_wheel_filename("-".join(parts) + ".whl")
-
-
-@lru_cache(maxsize=1 << 10)
-def _project(name: str) -> str:
-    _check(name, "0", "py3", "none", "any")
-    return normal(name)
 
 
 def may_hold_code(path: str) -> bool:
