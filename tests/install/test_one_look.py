@@ -43,9 +43,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     files: Counter[str] = Counter()
     really_read = locations.read
 
-    def read(path: str, most: int = -1) -> bytes:
+    def read(path: str) -> bytes:
         files[path] += 1
-        return really_read(path, most)
+        return really_read(path)
 
     monkeypatch.setattr(locations, "read", read)
     return files

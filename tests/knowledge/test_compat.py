@@ -36,9 +36,9 @@ def test_a_process_reads_the_table_once(monkeypatch: pytest.MonkeyPatch, tmp_pat
     files: list[str] = []
     really_read = locations.read
 
-    def read(path: str, most: int = -1) -> bytes:
+    def read(path: str) -> bytes:
         files.append(path)
-        return really_read(path, most)
+        return really_read(path)
 
     compat.READ.clear()
     monkeypatch.setattr(locations, "read", read)

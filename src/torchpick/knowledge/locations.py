@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from torchpick.environment.world import opened
+from torchpick.environment.world import content
 from torchpick.errors import CompatError, TorchpickError
 from torchpick.model.address import WHEEL_HOST
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # The importer of a program that runs from a zip archive knows the archive and reads from it; no other has it.
-_LOADER = globals().get("__loader__")
-ARCHIVE: str | None = getattr(_LOADER, "archive", None)
+ARCHIVE: str | None = getattr(globals().get("__loader__"), "archive", None)
+# The largest file of ours is under a tenth of this.
+_MOST_BYTES = 16 << 20
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -35,7 +36,7 @@ def shipped_dir() -> str:
     """The table that came with torchpick: beside the package (a wheel), else in the checkout (an editable install)."""
     checkout = os.path.dirname(os.path.dirname(PACKAGE))
     for folder in (os.path.join(PACKAGE, "compat"), os.path.join(checkout, "compat")):
-        if _holds_table(folder):
+        if ARCHIVE is not None or os.path.isdir(folder):
             return folder
     raise TorchpickError("the compat table is missing from this installation", hint="reinstall torchpick-cli")
 
@@ -70,29 +71,17 @@ def table_file(cache: str, base: str, channel: str, platform: str) -> str:
     return os.path.join(cache, "table", f"{base_key(base)}{channel}-{platform}.json")
 
 
-def _is_inside(path: str) -> bool:
-    return ARCHIVE is not None and path.startswith(ARCHIVE + os.sep)
-
-
-def _holds_table(folder: str) -> bool:
-    if not _is_inside(folder):
-        return os.path.isdir(folder)
-    try:
-        read(os.path.join(folder, "index", "rules.json"))
-    except OSError:
-        return False
-    return True
-
-
 def text_of_ours(*path: str) -> str:
     """A text that is part of the package, by its folders and its name."""
     return read(os.path.join(PACKAGE, *path)).decode()
 
 
-def read(path: str, most: int = -1) -> bytes:
-    """The file's bytes, `most` of them at the most; OSError where it cannot be read."""
-    if _is_inside(path) and _LOADER is not None:
-        data: bytes = _LOADER.get_data(path)
-        return data if most < 0 else data[:most]
-    with opened(path) as stream:
-        return stream.read(most)
+def read(path: str) -> bytes:
+    """The file's bytes; OSError where it cannot be read."""
+    try:
+        return content(path, _MOST_BYTES)
+    except OSError:
+        if ARCHIVE is None:
+            raise
+    data: bytes = __loader__.get_data(path)  # type: ignore[name-defined]  # which every module has
+    return data
