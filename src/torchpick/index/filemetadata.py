@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
 
 from torchpick.environment import toml
 from torchpick.errors import BrokenOffError, RangesUnsupportedError, WheelError, WheelLayoutError
@@ -27,7 +26,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.index.client import Client
 
-T = TypeVar("T")
 # From a server without ranges: sixteen archives of this size may be in memory at once, and one that is larger.
 _SMALL = 4 << 20
 _large = threading.Lock()
@@ -58,24 +56,24 @@ def _of_wheel(file: ProjectFile, client: Callable[[], Client]) -> Metadata:
         if document.status == 200:
             text = pages.sidecar(document.body, file.metadata, file.url)
             return metadata.parse_metadata(text)
-    headers = _look(file, client, metadata_of)
+    headers = _headers(file, client)
     if headers is None:
         raise WheelError("it has no METADATA", hint="request another version of it")
     return metadata.parse_metadata(headers)
 
 
-def _look(file: ProjectFile, client: Callable[[], Client], look: Callable[[Archive], T]) -> T:
+def _headers(file: ProjectFile, client: Callable[[], Client]) -> str | None:
     try:
         with open_source(file.url, client, whole=_SMALL) as source:
-            return look(Archive(source))
+            return metadata_of(Archive(source))
     except RangesUnsupportedError:
         with _large, open_source(file.url, client) as source:
-            return look(Archive(source))
+            return metadata_of(Archive(source))
 
 
 def _of_sdist(file: ProjectFile, client: Callable[[], Client]) -> Metadata | None:
-    if file.file.endswith(".zip"):
-        return _look(file, client, lambda archive: read_zip(archive, file.project, file.version))
+    if file.file.endswith(".zip"):  # as sdists were before PEP 625
+        return None
     if file.url.startswith("file:"):
         with open_source(file.url, client) as source:
             return read_tar(source.stream(0, source.size), file.project, file.version)
@@ -96,27 +94,14 @@ def _of_tar(file: ProjectFile, client: Callable[[], Client]) -> Metadata | None:
 
 
 def read_tar(packed: Iterable[bytes], project: str, version: str) -> Metadata | None:
-    """What a .tar.gz says; None where a build decides it. It may raise ValueError."""
-    return _said_by(_in_tar(packed, project), project, version)
+    """What a .tar.gz says that is final, else what may be guessed; None where a build decides it.
 
-
-def read_zip(archive: Archive, project: str, version: str) -> Metadata | None:
-    """What a .zip says; None where a build decides it. It may raise ValueError."""
-    members = ((member.filename, partial(archive.read, member, MOST_METADATA)) for member in archive.members())
-    return _said_by(members, project, version)
-
-
-# The path of each member, and what reads it.
-Members = Iterator[tuple[str, Callable[[], bytes]]]
-_PKG_INFO, _PYPROJECT, _REQUIRES, _EGG = "PKG-INFO", "pyproject.toml", "requires.txt", ".egg-info"
-
-
-def _said_by(members: Members, project: str, version: str) -> Metadata | None:
-    """What is final, else what may be guessed."""
+    It may raise ValueError.
+    """
     parts: dict[str, Metadata | None] = {}
     has_egg = False
     with suppress(_NothingSaidError):
-        for path, read in members:
+        for path, read in _in_tar(packed, project):
             *folders, name = path.removeprefix("./").split("/")
             is_egg = len(folders) in (2, 3) and folders[-1].endswith(_EGG)
             if is_egg and normal(folders[-1].removesuffix(_EGG)) == project:
@@ -150,6 +135,9 @@ def _static(pyproject: bytes, project: str, version: str) -> Metadata | None:
     with suppress(ValueError):  # the build will say what is wrong with it
         return metadata.of_pyproject(toml.loads(pyproject.decode("utf-8", "replace")), project, version)
     return None
+
+
+_PKG_INFO, _PYPROJECT, _REQUIRES, _EGG = "PKG-INFO", "pyproject.toml", "requires.txt", ".egg-info"
 
 
 class _NothingSaidError(Exception):
@@ -196,7 +184,8 @@ class _Stream:
         return sum(map(len, self._pieces(count))) == count
 
 
-def _in_tar(packed: Iterable[bytes], name: str) -> Members:
+def _in_tar(packed: Iterable[bytes], name: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """The path of each member, and what reads it."""
     from torchpick.index.client import gunzipped
 
     stream = _Stream(gunzipped(name, _beginning(packed)))
