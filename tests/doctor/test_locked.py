@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests import envelope
-from tests.doctor.homes import CU126, Home
+from tests.doctor.homes import Home
 from torchpick.cli import main
-from torchpick.environment import interpreter, toolsettings
+from torchpick.environment import interpreter
 from torchpick.model.package import Package, PackageFacts
 
 HOST = "https://download.pytorch.org/whl"
@@ -448,93 +448,9 @@ def test_fix_changes_no_lock(capsys: pytest.CaptureFixture[str]) -> None:
     assert "`torchpick doctor --python .`" in capsys.readouterr().err
 
 
-# A pin or a lock that is behind.
-
-
-@pytest.fixture
-def pinned(app: Path, made_up: str) -> Home:
-    """An environment pinned to torch 2.14.1+cu126, in a project without a lock."""
-    pin = 'constraint-dependencies = ["torch==2.14.1+cu126"] # torchpick pin\n'
-    (app / "pyproject.toml").write_text(f'[project]\nname = "x"\ndependencies = ["torch"]\n[tool.uv]\n{pin}', "utf-8")
-    (app / "uv.lock").unlink()
-    return Home(app / ".venv", version=made_up).torch("2.14.1+cu126", "12.6", CU126)
-
-
 def findings(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, dict[str, Any]]:
     main(["doctor", *words, "--json"])
     return {finding["code"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
-
-
-@pytest.mark.process
-def test_a_pin_for_another_gpu_is_behind(pinned: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "BEHIND" not in findings(capsys, "--gpu", "GTX 1080 Ti", "--driver", "580.95.05")
-
-    newer = findings(capsys, "--gpu", "a100", "--driver", "610.43.02")["BEHIND"]
-    assert "is pinned to torch 2.14.1+cu126, and 2.15.0+cu132 is newer and runs on this machine" in newer["text"]
-    assert newer["cure"] == "torchpick pin torch==2.15.0"
-    other = findings(capsys, "--gpu", "RTX 5090", "--driver", "610.43.02")["BEHIND"]
-    assert "2.15.0+cu132 does run on this machine, where that one does not" in other["text"]
-    file = pinned.root.parent / "pyproject.toml"
-    assert "BEHIND" not in findings(capsys, "--gpu", "K80", "--driver", "390.157"), "nothing is for that"
-    known = file.read_text("utf-8")
-    file.write_text(known.replace('["torch"]', '["torch", "of-our-own"]'), "utf-8")
-    assert "BEHIND" not in findings(capsys, "--gpu", "a100", "--driver", "610.43.02"), "it may need this torch"
-    assert "BEHIND" in findings(capsys, "--gpu", "RTX 5090", "--driver", "610.43.02")
-    file.write_text(known, "utf-8")
-    for pin, text in (("2.13.0+cu126", None), ("2.15.0+cu132", "2.14.1+cu126 does run on this machine")):
-        file.write_text(
-            file.read_text("utf-8").replace(file.read_text("utf-8").split("torch==")[1].split('"')[0], pin), "utf-8"
-        )
-        behind = findings(capsys, "--gpu", "GTX 1080 Ti", "--driver", "580.95.05").get("BEHIND")
-        assert (behind is None) == (text is None), "a newer release of the same backend alone is no matter"
-        assert text is None or text in str(behind)
-
-
-@pytest.mark.process
-@pytest.mark.parametrize(
-    "line", ["torch==2.14.1+cu126", f"torch @ {HOST}/cu126/torch-2.14.1%2Bcu126-cp312-cp312-x.whl"]
-)
-def test_an_environment_without_a_project_is_pinned_by_its_own_pip(
-    line: str, app: Path, made_up: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (app / "pyproject.toml").unlink()
-    (app / "uv.lock").unlink()
-    home = Home(app / ".venv", version=made_up).torch("2.14.1+cu126", "12.6", CU126)
-    store = Path(toolsettings.store_of(str(home.root)))
-    store.mkdir(parents=True)
-    (store / "constraints-1.txt").write_text(f"{line}\n", "utf-8")
-    conf = Path(toolsettings.own_pip_file(str(home.root)))
-    conf.write_text(f"[:env:]\nconstraint = {store}/constraints-1.txt\n", "utf-8")
-
-    behind = findings(capsys, "--gpu", "a100", "--driver", "610.43.02")["BEHIND"]
-
-    assert f"{conf} is pinned to torch 2.14.1+cu126, and 2.15.0+cu132 is newer" in behind["text"]
-
-
-@pytest.mark.process
-def test_what_the_project_requires_is_never_behind(pinned: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    file = pinned.root.parent / "pyproject.toml"
-    file.write_text(file.read_text("utf-8").replace('"torch"]', '"torch<2.15"]', 1), "utf-8")
-    newer = findings(capsys, "--gpu", "a100", "--driver", "610.43.02")
-
-    assert "BEHIND" not in newer
-
-
-@pytest.mark.process
-def test_a_lock_without_this_machines_backend_is_behind(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Home(app / ".venv").torch("2.14.1+cu126", "12.6", CU126)
-    able = ["--gpu", "a100", "--driver", "610.43.02"]
-    # It has the newest, or its backend in another release, or its release by another backend.
-    for held in (BUILDS, {"cu126": "2.14.1+cu126", "cu132": "2.14.0+cu132"}, {"cu130": "2.15.0+cu130"}):
-        (app / "uv.lock").write_text(project_lock(held), "utf-8")
-        assert "BEHIND" not in findings(capsys, *able)
-
-    (app / "uv.lock").write_text(project_lock({"cu126": "2.14.1+cu126"}), "utf-8")
-    behind = findings(capsys, *able)["BEHIND"]
-    assert "holds no newer torch for this machine's GPU and driver, and torch 2.15.0+cu132 would run" in behind["text"]
-    assert behind["severity"] == "note"
-    (app / "uv.lock").write_text(project_lock({"cu132": "2.15.0+cu132"}), "utf-8")
-    assert "holds nothing that runs" in findings(capsys, *PASCAL[:4])["BEHIND"]["text"]
 
 
 @pytest.mark.process

@@ -226,8 +226,7 @@ def _lock_result(run: Run, lock: LockFile, verdict: JudgedLock) -> Iterator[tupl
         asked = [demand.name for demand in verdict.instead.question.wanted] or ["torch"]
         versions = ", ".join(f"{name} {version}" for name, version in would_do.items())
         command = shell.line(["torchpick", "plan", *asked, *_machine_flags(run, verdict.machine)], run.shell)
-        behind = " and is newer, by a backend that the lock has not" if verdict.ok else ""
-        yield "note" if verdict.ok else "do", f"{versions} would run{behind}: `{command}` shows all of it"
+        yield "do", f"{versions} would run: `{command}` shows all of it"
         if adding := verdict.adding(lock.file):
             yield "", f"`{shell.line(adding, run.shell)}` adds it to the project"
 

@@ -44,7 +44,6 @@ _BESIDE: tuple[Check, ...] = (
     gpusupport.twice,
     presence.incomplete,
     presence.undone,
-    presence.behind,
     loading.lacking,
     loading.library_path,
 )

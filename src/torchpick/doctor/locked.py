@@ -75,8 +75,7 @@ class JudgedChoice(NamedTuple):
 class JudgedLock(NamedTuple):
     """The choices of a lock that hold torch, or a package that stands on CUDA, on one machine.
 
-    `taken` is the one that is for it; None where none runs. `instead` is the answer to what the lock names, where that
-    is better for the machine than all that the lock holds.
+    `taken` is the one that is for it; None where none runs. `instead` is then the answer to what the lock names.
     """
 
     machine: Machine
@@ -204,16 +203,12 @@ def _with_its_python(lock: LockFile, machine: Machine) -> tuple[Machine, tuple[N
 
 
 def with_better(run: Run, lock: LockFile, judged: JudgedLock) -> JudgedLock:
-    """The verdict with what would do where nothing in the lock does, or where the lock is behind the machine."""
-    if not judged.choices or (judged.taken is not None and judged.taken.torch is None):
+    """The verdict with what would do where nothing in the lock does."""
+    if judged.ok:
         return judged
-    choices = [judged.taken] if judged.taken is not None else judged.choices
-    answered = [
-        _answer_to(run, names, judged.machine) for names in dict.fromkeys(lock.named(one.choice) for one in choices)
-    ]
+    named = dict.fromkeys(lock.named(one.choice) for one in judged.choices)
+    answered = [_answer_to(run, names, judged.machine) for names in named]
     instead = max(answered, key=lambda answer: (answer.ok, release_key(answer.pick.build.torch) if answer.ok else ()))
-    if judged.taken is not None and not (instead.ok and _is_behind(judged, instead.pick.build)):
-        return judged
     return judged._replace(instead=instead)
 
 
@@ -224,21 +219,6 @@ def _answer_to(run: Run, names: Iterable[str], machine: Machine) -> Answer:
     asked = (*(name for name in names if name in known and not is_leaf(name)), *family) or ("torch",)
     of_names = run.with_request(run.request._replace(requirements=asked))
     return answer_request(of_names, collect_question(of_names), machines=(machine,), everything=False)
-
-
-def _is_behind(judged: JudgedLock, best: Build) -> bool:
-    """Whether the machine runs a newer torch by a backend that the lock has not; a newer release alone is no matter."""
-    held = {one.torch.backend for one in judged.choices if one.torch is not None}
-    taken = judged.taken and judged.taken.torch
-    return best.backend not in held and taken is not None and is_newer(best.torch, taken.release)
-
-
-def is_newer(release: str, other: str) -> bool:
-    """Whether a release is newer; what cannot be read as one is the oldest."""
-    try:
-        return release_key(release) > release_key(other)
-    except ValueError:
-        return True
 
 
 def described_environment(

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from torchpick.doctor import depends, remedy
 from torchpick.doctor.depends import OF_TORCH
-from torchpick.doctor.locked import is_newer, judge, with_better
+from torchpick.doctor.locked import judge, with_better
 from torchpick.doctor.subject import EnvironmentUnderTest
-from torchpick.environment import distributions, shell
+from torchpick.environment import distributions
 from torchpick.environment.world import uv_project
 from torchpick.errors import TorchpickError
-from torchpick.install.question import answer_request, collect_question
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import NOTE, Ailment, Finding
 from torchpick.model.versions import grouped, normal, some_of
@@ -187,42 +186,6 @@ def gone(package: distributions.Distribution) -> tuple[str, ...]:
     return tuple(lost[:_MOST_SHOWN])
 
 
-def behind(subject: EnvironmentUnderTest) -> Iterator[Finding]:
-    """A pin, or the lock of the project, for another GPU or driver than the machine has."""
-    pinned, project = _pin_and_project(subject)
-    if pinned is not None:
-        yield from _pin_behind(subject, *pinned)
-    elif project:
-        yield from _lock_behind(subject, os.path.join(project, "uv.lock"))
-
-
-def _pin_and_project(subject: EnvironmentUnderTest) -> tuple[tuple[str, str, tuple[str, ...]] | None, str | None]:
-    from torchpick.install import job
-
-    prefix = subject.environment.prefix
-    return job.read_pin(prefix), job.project_of_environment(prefix, subject.run.environ)
-
-
-def _pin_behind(subject: EnvironmentUnderTest, file: str, version: str, words: tuple[str, ...]) -> Iterator[Finding]:
-    """The pinned torch against the answer to what the project requires; `words` are those requirements."""
-    machine, table = subject.machine, subject.table
-    release, _, backend = version.partition("+")
-    build = table.find(machine.platform.name, release, backend)
-    runs = build is None or backends.pick_among(subject.run, (machine,), [build]).ok
-    of_words = subject.run.with_request(subject.run.request._replace(requirements=words, python=machine.python.version))
-    best = answer_request(of_words, collect_question(of_words), machines=(machine,), everything=False)
-    if machine.trouble is not None or not best.ok or (best.unknown and runs):
-        return
-    pick = best.pick
-    if not runs or (pick.build.backend != backend and is_newer(pick.build.torch, release)):
-        command = shell.line(["torchpick", "pin", f"torch=={pick.build.torch}"], subject.run.shell)
-        how = "is newer and runs on this machine" if runs else "does run on this machine, where that one does not"
-        seen = {"file": file, "pinned": version, "runs": runs, "best": pick.version}
-        yield Finding(
-            Ailment.BEHIND, f"{file} is pinned to torch {version}, and {pick.version} {how}", seen, cure=command
-        )
-
-
 def lasting(subject: EnvironmentUnderTest) -> tuple[list[str], str] | None:
     """The command that brings what runs here and that the next sync keeps, and what that is.
 
@@ -230,7 +193,9 @@ def lasting(subject: EnvironmentUnderTest) -> tuple[list[str], str] | None:
     """
     if subject.torch_alone or subject.machine.trouble is not None:
         return None
-    _, project = _pin_and_project(subject)
+    from torchpick.install import job  # what installs is loaded for an environment alone, not for a text
+
+    project = job.project_of_environment(subject.environment.prefix, subject.run.environ)
     if project is None:
         return None
     file = os.path.join(project, "uv.lock")
@@ -252,19 +217,3 @@ def lasting(subject: EnvironmentUnderTest) -> tuple[list[str], str] | None:
     request = subject.run.request._replace(python=None, platform=None, glibc=None, macos=None, backends=(), cpu=False)
     brings = f"that is {judged.taken.packages['torch'].labelled}, which {file} holds"
     return ["torchpick", "run", *request.flags, "uv", *where, *words], brings
-
-
-def _lock_behind(subject: EnvironmentUnderTest, file: str) -> Iterator[Finding]:
-    try:
-        lock = read_lock(file, subject.run.environ)
-        judged = with_better(subject.run, lock, judge(subject.run, lock, subject.machine))
-    except TorchpickError:  # whoever asks for the lock itself hears of it
-        return
-    versions = ", ".join(f"{name} {version}" for name, version in judged.would_do.items())
-    if subject.machine.trouble is None and versions:
-        what = "holds no newer torch" if judged.ok else "holds nothing that runs"
-        text = f"{file} {what} for this machine's GPU and driver, and {versions} would run"
-        advice = f"`torchpick doctor {file}` says what of it runs"
-        if adding := judged.adding(file):
-            advice += f"; `{shell.line(adding, subject.run.shell)}` adds what is lacking"
-        yield Finding(Ailment.BEHIND, text, {"file": file, "would_do": judged.would_do}, advice=advice)

@@ -14,7 +14,7 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.requirementfiles import argument, file_of, located, requirement
 from torchpick.environment.requirements import Requirements
 from torchpick.environment.world import checkout_of, is_same, nearest_with, text_of, uv_project
-from torchpick.errors import InstallerError, TorchpickError
+from torchpick.errors import InstallerError
 from torchpick.install.command import Command, stored_file
 from torchpick.install.user_settings import UserSettings
 from torchpick.model.address import Address
@@ -262,27 +262,6 @@ def find_undone(prefix: str, version: str, environ: Mapping[str, str]) -> tuple[
 
 # Torch among the constraints that `torchpick pin` wrote.
 _PINNED = re.compile(rf'(?m)^constraint-dependencies = .*"torch==([^" ;]+).*# {projectfile.PIN}$')
-
-_CONSTRAINT = re.compile(r"(?m)^torch(?:===?([^ ;\n]+)| @ \S*/torch-([^-/\s]+)-)")
-
-
-def read_pin(prefix: str) -> tuple[str, str, tuple[str, ...]] | None:
-    """The file that pins an environment, its torch, and what the project of that file requires; None without a pin."""
-    file = toolsettings.project_of(prefix)
-    text = text_of(file) if file is not None else ""
-    if file is not None and (pinned := _PINNED.search(text)) is not None:
-        try:
-            return file, pinned[1], projectfile.read_requirements(text, file) or ("torch",)
-        except TorchpickError:
-            return None
-    file = toolsettings.own_pip_file(prefix)
-    words = (
-        word for setting in toolsettings.read_pip_file(file) if setting.name == "constraint" for word in setting.words
-    )
-    store = toolsettings.store_of(prefix)
-    texts = (text_of(word) for word in words if os.path.dirname(word) == store)
-    pins = (match for text in texts if (match := _CONSTRAINT.search(text)) is not None)
-    return next(((file, pin[1] or pin[2].replace("%2B", "+"), ("torch",)) for pin in pins), None)
 
 
 def check_pin(version: str, folder: str) -> None:

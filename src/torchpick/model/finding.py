@@ -54,7 +54,6 @@ class Ailment(Enum):
     MODULE_TWICE = (WARNING, "each overwrites the other's files, and the last one installed wins")
     LOCK_UNDOES = (WARNING, "uv makes the environment what the lock of the project says, whatever was installed since")
     UNREADABLE = (WARNING, "what cannot be read cannot be judged, nor cleanly replaced by an installer")
-    BEHIND = (NOTE, "it was made for another GPU or driver than this machine has")
     PACKAGE_PARTLY = (NOTE, "what needs those libraries fails on the GPU; the package may have another way")
     JIT_ONLY = (NOTE, "the driver compiles its code on first use, which takes minutes, once")
 
