@@ -24,8 +24,8 @@ from torchpick.model.pick import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import named, normal
 from torchpick.projects import app, extras, othertools
-from torchpick.projects.app import App
-from torchpick.projects.backends import backend_names, family_of_all, member_requirements, write_project
+from torchpick.projects.app import App, member_requirements, write_project
+from torchpick.projects.backends import backend_names, family_of_all
 from torchpick.projects.extras import PLATFORMS, Plan, Shop
 
 HERE = "pyproject.toml"

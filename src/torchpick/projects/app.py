@@ -1,7 +1,12 @@
-"""Exact extras or groups for a checkout: one for each backend, with its index, for all that the project needs."""
+"""Exact extras or groups for a checkout: one for each backend, with its index, for all that the project needs.
+
+And the file that holds them, which is written together with its lock.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -9,12 +14,16 @@ from torchpick.decide import answer as answers
 from torchpick.decide import demands, matrix
 from torchpick.decide.answer import Answer
 from torchpick.decide.searchfacts import Needs
+from torchpick.environment import projectfile, rewrite
 from torchpick.environment.projectfile import Project
 from torchpick.environment.requirements import RequirementArgs
+from torchpick.environment.rewrite import Text
 from torchpick.environment.uvsources import MARKED_PLATFORMS, applies, marker_of
-from torchpick.errors import UsageError
+from torchpick.errors import InstallerError, UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
+from torchpick.install.command import Command, run_command
 from torchpick.install.env import tritons_of
+from torchpick.install.installers import find_uv
 from torchpick.install.learner import Learner
 from torchpick.model.build import COMPANIONS, Build, python_order, toolkit_order
 from torchpick.model.machine import Driver, Machine, Note, Python
@@ -22,6 +31,7 @@ from torchpick.model.package import Catalog
 from torchpick.model.pick import Request, Wish
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import admits, marker_facts, named, numbers, release_key
+from torchpick.projects.backends import lock_folder, workspace_files
 from torchpick.projects.extras import (
     HOME,
     PLATFORMS,
@@ -228,3 +238,34 @@ def python(project: Project, table: Table) -> Python:
         range_ = f"Python {project.requires_python}" if project.requires_python else f"torch{asked}"
         raise UsageError(f"no PyTorch wheel is for {range_}", hint="widen `requires-python`, or the range of torch")
     return python_of(min(tags, key=python_order))
+
+
+def member_requirements(file: str) -> tuple[str, ...]:
+    """What the other members of its workspace require, as one lock holds all of them."""
+    own = os.path.abspath(file)
+    others = (path for path in workspace_files(os.path.dirname(own)) if path != own)
+    words = (word for path in others for word in projectfile.read_requirements(rewrite.read_file(path).text, path))
+    return tuple(dict.fromkeys(words))
+
+
+def write_project(there: Text, text: str, environ: Mapping[str, str]) -> bool:
+    """Write the file, and its lock with it where there is one: whether that was done."""
+    folder, uv = lock_folder(os.path.dirname(os.path.abspath(there.file))), find_uv(environ)
+    if folder is None or uv is None:
+        rewrite.write_file(there, text)
+        return False
+    before = rewrite.contents(map(os.path.abspath, (there.file, os.path.join(folder, "uv.lock"))))
+    terminate = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with rewrite.put_back_where_it_fails(before):
+            rewrite.write_file(there, text)
+            command = Command("uv", (uv, "lock", "--project", folder))
+            status, interrupted = run_command(command, environ, talk_only=True)
+            if interrupted:
+                raise KeyboardInterrupt
+            if status:
+                hint = f"nothing was changed; what uv says above is about what {there.file} requires"
+                raise InstallerError("`uv lock` fails with these backends", hint=hint, code="LOCK")
+    finally:
+        signal.signal(signal.SIGTERM, terminate)
+    return True

@@ -1,10 +1,9 @@
-"""A project whose extras or groups are backends: their names, its lock, and uv's command with the one for a machine."""
+"""A project whose extras or groups are backends: their names, and a command of uv's with the one for this machine."""
 
 from __future__ import annotations
 
 import glob
 import os
-import signal
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -12,12 +11,8 @@ from typing import Any, NamedTuple
 from torchpick.decide import answer as answers
 from torchpick.decide.answer import Answer, Question
 from torchpick.decide.demands import is_backend
-from torchpick.environment import projectfile, rewrite, toml
-from torchpick.environment.rewrite import Text
+from torchpick.environment import rewrite, toml
 from torchpick.environment.world import nearest_with, uv_project
-from torchpick.errors import InstallerError
-from torchpick.install.command import Command, run_command
-from torchpick.install.installers import find_uv
 from torchpick.model.build import TRIO, Build
 from torchpick.model.machine import Machine
 from torchpick.model.package import Catalog
@@ -125,37 +120,6 @@ def _matching(root: str, pattern: str) -> Iterable[str]:
         folders = dict.fromkeys(map(os.path.normpath, islice(below, _MOST_FOLDERS)))
     files = (os.path.join(folder, "pyproject.toml") for folder in folders)
     return islice(filter(os.path.lexists, files), _MOST_MEMBERS)
-
-
-def member_requirements(file: str) -> tuple[str, ...]:
-    """What the other members of its workspace require, as one lock holds all of them."""
-    own = os.path.abspath(file)
-    others = (path for path in workspace_files(os.path.dirname(own)) if path != own)
-    words = (word for path in others for word in projectfile.read_requirements(rewrite.read_file(path).text, path))
-    return tuple(dict.fromkeys(words))
-
-
-def write_project(there: Text, text: str, environ: Mapping[str, str]) -> bool:
-    """Write the file, and its lock with it where there is one: whether that was done."""
-    folder, uv = lock_folder(os.path.dirname(os.path.abspath(there.file))), find_uv(environ)
-    if folder is None or uv is None:
-        rewrite.write_file(there, text)
-        return False
-    before = rewrite.contents(map(os.path.abspath, (there.file, os.path.join(folder, "uv.lock"))))
-    terminate = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with rewrite.put_back_where_it_fails(before):
-            rewrite.write_file(there, text)
-            command = Command("uv", (uv, "lock", "--project", folder))
-            status, interrupted = run_command(command, environ, talk_only=True)
-            if interrupted:
-                raise KeyboardInterrupt
-            if status:
-                hint = f"nothing was changed; what uv says above is about what {there.file} requires"
-                raise InstallerError("`uv lock` fails with these backends", hint=hint, code="LOCK")
-    finally:
-        signal.signal(signal.SIGTERM, terminate)
-    return True
 
 
 def backend_names(data: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
