@@ -51,6 +51,13 @@ def test_the_address_of_a_mirror_shows_no_password_however_it_is_mistyped(
         assert "RET" not in said, words
 
 
+def test_the_password_of_a_mirror_is_hidden_before_cmd_quotes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--gpu", "6.1", "--driver", "580", "--shell", "cmd", "--index-base", 'https://me:A"SEC@mirror.example/whl']
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert ("SEC" in said, said.count("mirror.example")) == (False, 2)
+
+
 @pytest.mark.parametrize(
     "error",
     [
