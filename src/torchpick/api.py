@@ -7,15 +7,14 @@ from typing import Any
 
 from torchpick.decide import several
 from torchpick.decide.answer import refused
-from torchpick.decide.several import Groups, HostGroup
+from torchpick.decide.several import Groups
 from torchpick.errors import UsageError
 from torchpick.install.question import answer_request, read_wish
 from torchpick.machine import machinefiles
 from torchpick.model.finding import Finding
-from torchpick.model.fleet import Hosts, LeftOut
 from torchpick.model.machine import Machine
 from torchpick.model.package import Stack
-from torchpick.model.pick import CHANNELS, GpuPlace, Pick, Request, machines_of
+from torchpick.model.pick import CHANNELS, Pick, Request
 from torchpick.run import check_names, start_run
 
 TYPE_CHECKING = False
@@ -84,23 +83,7 @@ def fleet(
     for number, machine in enumerate(machines):
         crowds.add(machine, f"machine {number}", machine.name)
     listed = machinefiles.prepare(crowds.fleet(), run.knowledge.rules.drivers, wish)
-    outlook = several.outlook(listed, run.read_table(listed.machines), wish)
-
-    def of(members: tuple[GpuPlace, ...]) -> tuple[tuple[Machine, ...], Hosts]:
-        numbers = machines_of(members)
-        return tuple(listed.machines[number] for number in numbers), listed.hosts(numbers)
-
-    groups = []
-    for group in outlook.groups:
-        alike, hosts = of(group.members)
-        groups.append(HostGroup(Pick(alike, wish, (group.verdict,), ()), hosts))
-    if not outlook.unserved:
-        return Groups(tuple(groups), listed.left_out)
-    alike, hosts = of(outlook.unserved)
-    unserved = LeftOut(hosts, "NO_BUILD", "no build runs there in these environments")
-    refusal = f"no build runs on {hosts}", "`left_out` names them; `torchpick fleet` says why"
-    nothing = Pick(alike, wish, (), (), refusal=refusal)
-    return Groups(tuple(groups), (*listed.left_out, unserved), nothing)
+    return several.outlook(listed, run.read_table(listed.machines), wish)
 
 
 def plan(  # noqa: PLR0913 # the flags of the contract, by name

@@ -7,7 +7,7 @@ import pytest
 from tests.decide.test_buildfit import ROCM, build, machine
 from tests.laws.strategies import table
 from torchpick.decide import matrix, several
-from torchpick.decide.several import Groups, Outlook
+from torchpick.decide.several import Groups
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import Build
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
@@ -28,12 +28,12 @@ def fleet(*machines: Machine, counts: tuple[int, ...] = ()) -> Fleet:
     )
 
 
-def outlook(of: Fleet, *builds: Build, wish: Wish | None = None, **how: object) -> Outlook:
+def outlook(of: Fleet, *builds: Build, wish: Wish | None = None, **how: object) -> Groups:
     return several.outlook(of, table([*builds]), wish or Wish(), **how)  # type: ignore[arg-type]
 
 
-def picked(found: Outlook) -> list[tuple[str, tuple[object, ...]]]:
-    return [(group.verdict.build.version, group.members) for group in found.groups]
+def picked(found: Groups) -> list[tuple[str, tuple[object, ...]]]:
+    return [(group.verdict.build.version, group.members) for group in found.plan]
 
 
 @pytest.mark.parametrize(("backends", "left"), [((), [0, 1, 2, 3]), (("cpu",), None), (("cpu", "cu128"), [0, 1, 2, 3])])
@@ -119,7 +119,7 @@ def test_of_fewer_environments_those_count_that_support_the_most_machines_then_t
 def test_a_group_is_worth_what_its_worst_member_gets() -> None:
     places = fleet(machine("sm_80"), machine("sm_86", "sm_90"))
 
-    (group,) = outlook(places, build(arches="sm_80 compute_80"), NEW._replace(arches=()), most=1).groups
+    (group,) = outlook(places, build(arches="sm_80 compute_80"), NEW._replace(arches=()), most=1).plan
 
     assert group.verdict.rank.worst_fit == Fit.JIT
     assert [(fit.machine, fit.gpu, fit.fit) for fit in group.verdict.fits] == [
@@ -171,40 +171,20 @@ def test_a_machine_of_two_gpus_gets_the_older_torch_of_theirs() -> None:
     assert [[move[:2] for move in row[3]] for row in upgrades or ()] == [[("2.9.0", "2.10.0")]]
 
 
-@pytest.mark.parametrize(("names", "drivers", "gpu", "has"), [
-    (("A100", "A30"), ("470.82.01", "470.199.02"), "sm_80", "470.82.01 (others up to 470.199.02)"),
-    (("A100", "A100"), ("470.82.01", "470.82.01"), "A100 (sm_80)", "470.82.01"),
-    (("A100", "A100", "A30"), ("470.82.01",) * 3, "sm_80", "470.82.01"),
-    (("A100", "A30"), ("for CUDA 11.4",) * 2, "sm_80", "for CUDA 11.4"),
-])  # fmt: skip
-def test_an_objection_to_machines_that_are_alike_names_them_all(
-    names: tuple[str, ...], drivers: tuple[str, ...], gpu: str, has: str
-) -> None:
-    one, by_label = machine("sm_80").gpus[0], {"for CUDA 11.4": Driver(None, "11.4")}
-    machines = tuple(
-        machine()._replace(driver=by_label.get(driver, Driver(driver)), gpus=(one._replace(name=name),))
-        for name, driver in zip(names, drivers, strict=True)
-    )
+def test_what_was_weighed_for_several_machines_is_that_of_the_one_that_is_worst_off() -> None:
+    machines = machine("sm_90"), machine("sm_61"), machine("sm_80")
+    builds = (build("2.11.0", "cu130", "sm_80 sm_90"), build("2.10.0", "cu128", "sm_61"), OLD, build("2.8.0", "cu118"))
 
-    (newer, older) = several.pick(machines, table([build(), build("2.9.0", "cu118", "sm_90")]), Wish()).considered
+    found = several.pick(machines, table([*builds]), Wish())
 
-    assert [each.text for each in newer.objections] == [f"CUDA 12.8 needs driver 525.60.13 or newer; this one is {has}"]
-    assert [each.text for each in older.objections] == [f"holds no code for {gpu}: it was built for sm_90"]
-    # Names are all that is known.
-    unread = tuple(where._replace(gpus=(where.gpus[0]._replace(arch=None),)) for where in machines)
-    (newer, _) = several.pick(unread, table([build(), build("2.9.0", "cu118", "sm_90")]), Wish()).considered
-    assert newer.objections[0].text == f"holds no code for {names[0]}: it was built for sm_80 sm_90"
-
-
-def test_of_each_objection_up_to_three_sentences_are_kept_and_the_worst_machine_counts() -> None:
-    machines = tuple(machine(arch) for arch in ("sm_80", "sm_50", "sm_60", "sm_61", "sm_70"))
-
-    (verdict,) = several.pick(machines, table([build()]), Wish()).considered
-
-    assert [each.text[:27] for each in verdict.objections] == [
-        f"holds no code for sm_{old}: it" for old in (50, 60, 61)
-    ]
-    assert [(fit.machine, fit.fit) for fit in verdict.fits] == [(1, Fit.NONE)]
+    assert not found.ok
+    assert [[each.text for each in verdict.objections] for verdict in found.considered] == [
+        ["holds no code for sm_61: it was built for sm_80 sm_90"], *[["another of these machines does not run it"]] * 2,
+        ["holds no code for sm_61: it was built for sm_80 sm_90"],
+    ]  # fmt: skip
+    assert found.changes == ()
+    late = several.pick((machine("sm_80", driver="560.28.03"), machine("sm_90")), table([builds[0]]), Wish())
+    assert [change.text for change in late.changes] == ["with driver 580 or newer: torch 2.11.0+cu130"]
 
 
 def test_a_row_for_each_gpu_has_the_newest_driver_that_supports_it() -> None:
@@ -219,9 +199,10 @@ def test_a_row_for_each_gpu_has_the_newest_driver_that_supports_it() -> None:
     assert [one and one.build.torch for one in best] == ["2.8.0", "2.11.0", "2.10.0"]
     assert kepler.best("2.11.0") is None
     assert matrix.newest_patches(["2.10.1", "2.10.0", "2.0.1", "2.0.0", "1.0"]) == ("2.10.1", "2.0.1", "1.0")
-    nothing = several.pick((machine("sm_37"),), table([NEW]), Wish())
     group = Group(((0, 0), (1, None)), best[1] or kepler.verdicts[0])
     assert group_json(group, Wish(), None)["gpus"] == [[0, 0]]
     left = LeftOut(Hosts(("n1",), 1), "A", "b")
-    assert [repr(Groups((), out)) for out in ((), (left,))] == ["<Groups: none>", "<Groups: none; 2 left out>"]
-    assert [Groups((), nothing=one).to_dict()["exit"] for one in (None, nothing)] == [0, 3]
+    none = Groups(Fleet(()), Wish(), ())
+    out = none._replace(fleet=Fleet((), silent=(left,)))
+    assert [repr(one) for one in (none, out)] == ["<Groups: none>", "<Groups: none; 2 left out>"]
+    assert [one.to_dict()["exit"] for one in (out, outlook(fleet(machine("sm_37")), NEW))] == [0, 3]

@@ -16,16 +16,16 @@ from torchpick.cluster import emit, sources
 from torchpick.cluster.emit import SiteEnvironment
 from torchpick.cluster.engine import ClusterError, Engine
 from torchpick.decide import refusal, several
-from torchpick.decide.several import Outlook, Upgrade
+from torchpick.decide.several import Groups, Upgrade
 from torchpick.environment import rewrite
-from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
-from torchpick.install.question import answer_request, read_wish
+from torchpick.errors import DetectionError, NoBuildError, UsageError
+from torchpick.install.question import read_wish
 from torchpick.machine import machinefiles
 from torchpick.model import VERSION
 from torchpick.model.address import public, redacted
 from torchpick.model.fleet import Fleet, Hosts
 from torchpick.model.machine import Note
-from torchpick.model.pick import GpuPlace, Group, Pick, Request, Wish, group_json, machines_of, pip_words
+from torchpick.model.pick import GpuPlace, Group, Request, Wish, group_json, machines_of, pip_words
 from torchpick.model.versions import grouped
 from torchpick.run import Run
 
@@ -52,7 +52,7 @@ def run(args: Arguments) -> int:
     table = run.read_table(fleet.machines)
     outlook = several.outlook(fleet, table, wish, most=most, upgrades=args.upgrades)
     refused = _refusal(outlook, run, most) if outlook.unserved else None
-    _say(args, outlook, wish, refused, table.date)
+    _say(args, outlook, refused, table.date)
     return 0 if refused is None else 3
 
 
@@ -77,48 +77,33 @@ def _asked(args: Arguments, places: list[str], run: Run) -> Fleet:
         raise ClusterError(error.message, hint=error.hint, code=error.code) from error
 
 
-def _refusal(outlook: Outlook, run: Run, most: int | None) -> TorchpickError:
+def _refusal(outlook: Groups, run: Run, most: int | None) -> NoBuildError:
     """Why machines are left without an environment. UsageError for a request that no machine can answer."""
-    left = machines_of(outlook.unserved)
-    try:
-        pick = _weighed(left, outlook.fleet, run)
-        if most is not None and not pick.ok and pick.plan and pick.unserved:
-            # Some have a build, and only no room: what is said is about the others.
-            pick = _weighed(sorted({left[number] for number, _ in pick.unserved}), outlook.fleet, run)
-    except UsageError as error:
-        if not outlook.groups:
-            raise
-        return error
-    if pick.ok or not pick.unserved:
-        who = _counted("machine", outlook.fleet.hosts(left).count)
+    if outlook.nothing is None:  # each has a build, and only no room
+        who = _counted("machine", outlook.fleet.hosts(machines_of(outlook.unserved)).count)
         message = f"`--max-environments {most}` leaves no environment for {who}"
-        return NoBuildError(message, pick=pick, hint="allow more, or run without `--max-environments`")
-    why, remedy = refusal.explain_no_build(pick, run.knowledge.rules)
-    return NoBuildError(why, pick=pick, hint=remedy)
+        return NoBuildError(message, pick=None, hint="allow more, or run without `--max-environments`")
+    if not outlook.plan:
+        run.knowledge.check_backends(outlook.wish, run.read_table(outlook.fleet.machines))
+    why, remedy = refusal.explain_no_build(outlook.nothing, run.knowledge.rules)
+    return NoBuildError(why, pick=outlook.nothing, hint=remedy)
 
 
-def _weighed(places: list[int], fleet: Fleet, run: Run) -> Pick:
-    """The pick for these machines of the fleet alone."""
-    crowds = tuple(fleet.crowds[number] for number in places)
-    pick = answer_request(run, machines=tuple(crowd.machine for crowd in crowds)).pick
-    return pick._replace(fleet=Fleet(crowds))
-
-
-def _say(args: Arguments, outlook: Outlook, wish: Wish, refused: TorchpickError | None, date: str | None) -> None:
-    environments = tuple(_environment(group, outlook.fleet, wish) for group in outlook.groups)
+def _say(args: Arguments, outlook: Groups, refused: NoBuildError | None, date: str | None) -> None:
+    environments = tuple(_environment(group, outlook.fleet, outlook.wish) for group in outlook.plan)
     written = _write(args, outlook, environments)
     if args.json:
-        facts = {**_json(outlook, wish, environments), **({"error": refused} if refused is not None else {})}
+        facts = {**_json(outlook, environments), **({"error": refused} if refused is not None else {})}
         console.print_json(args, date, 0 if refused is None else 3, files=written, **facts)
         return
     print("\n".join(written) if written else _page(outlook, environments, console.painter()))
     own = outlook.fleet.notes if written else outlook.fleet.own_notes  # the text names who is left out
-    console.notes(args, *own, *outlook.notes, *_remarks(wish))
+    console.notes(args, *own, *outlook.notes, *_remarks(outlook.wish))
     if refused is not None:
         console.error(refused)
 
 
-def _write(args: Arguments, outlook: Outlook, environments: tuple[emit.SiteEnvironment, ...]) -> list[str]:
+def _write(args: Arguments, outlook: Groups, environments: tuple[emit.SiteEnvironment, ...]) -> list[str]:
     """Write the page and the files of --emit; their names."""
     unnamed = sum(environment.hosts.unnamed for environment in environments)
     if args.emit and unnamed:
@@ -185,10 +170,10 @@ def _kinds(members: Sequence[GpuPlace], fleet: Fleet) -> tuple[str, ...]:
     return tuple(f"{number} × {what}" for what, number in counts.most_common())
 
 
-def _page(outlook: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -> str:
+def _page(outlook: Groups, groups: Sequence[SiteEnvironment], bold: Paint = str) -> str:
     fleet = outlook.fleet
     lines = [bold(_title(outlook, groups)), ""]
-    for group, environment in zip(outlook.groups, groups, strict=True):
+    for group, environment in zip(outlook.plan, groups, strict=True):
         facts = _lines_below(environment.hosts, _kinds(group.members, fleet), environment.install)
         lines += [bold(f"torch {environment.version} for {_counted('machine', environment.hosts.count)}"), facts, ""]
     if outlook.unserved:
@@ -208,7 +193,7 @@ def _page(outlook: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str
     return "\n".join(lines[:-1])
 
 
-def _title(outlook: Outlook, groups: Sequence[SiteEnvironment]) -> str:
+def _title(outlook: Groups, groups: Sequence[SiteEnvironment]) -> str:
     return f"{_counted('machine', outlook.fleet.count)}, {_counted('environment', len(groups))}"
 
 
@@ -232,18 +217,22 @@ def _counted(what: str, count: int) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def _json(outlook: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> dict[str, object]:
+def _json(outlook: Groups, groups: Sequence[SiteEnvironment]) -> dict[str, object]:
     fleet = outlook.fleet
     plan = [
-        {**group_json(group, wish, fleet), "gpu_names": _kinds(group.members, fleet), "install": environment.install}
-        for group, environment in zip(outlook.groups, groups, strict=True)
+        {
+            **group_json(group, outlook.wish, fleet),
+            "gpu_names": _kinds(group.members, fleet),
+            "install": environment.install,
+        }
+        for group, environment in zip(outlook.plan, groups, strict=True)
     ]
     one = len(plan) == 1 and not outlook.unserved
     return {
         "machine": None,
         "machines": fleet.crowds,
         "left_out": fleet.left_out,
-        "notes": (*fleet.notes, *outlook.notes, *_remarks(wish)),
+        "notes": (*fleet.notes, *outlook.notes, *_remarks(outlook.wish)),
         "pick": plan[0]["pick"] if one else None,
         "plan": plan,
         "unserved": [[*place] for place in outlook.unserved],

@@ -15,15 +15,13 @@ from typing import NamedTuple, TypeVar
 from torchpick.decide import buildfit
 from torchpick.decide.remarks import self_contained
 from torchpick.model.arch import Arch
-from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Objection, Rank, Reason, Verdict, toolkit_order
+from torchpick.model.build import DEFAULT_INDEX, Build, Objection, Rank, Reason, Verdict, toolkit_order
 from torchpick.model.machine import Driver, Gpu, Machine
 from torchpick.model.pick import GpuPlace, Wish
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import grouped, numbers, release_key, remembered
 
 K = TypeVar("K")
-# So many different sentences of one reason are kept for a build that several machines object to.
-_MOST_TEXTS = 3
 
 Pin = tuple[str, str]  # version and backend: what one environment has
 ByPin = Mapping[Pin, Verdict]
@@ -116,9 +114,9 @@ def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[V
 GpuKind = tuple[tuple[GpuPlace, ...], ByPin]
 
 
-# The place of the machine that was judged for all that are alike; what a build depends on in it apart from its GPUs;
-# the builds that it runs; those that each architecture in it would run alone. Of what does not run little is kept.
-_Judged = tuple[int, object, ByPin, Mapping[Arch | str | None, ByPin]]
+# Of machines that are alike: what a build depends on in them apart from their GPUs; the builds that they run; those
+# that each architecture in them would run alone.
+_Judged = tuple[object, ByPin, Mapping[Arch | str | None, ByPin]]
 
 
 class FleetFit:
@@ -126,44 +124,25 @@ class FleetFit:
 
     def __init__(self, table: Table, wish: Wish) -> None:
         self.table, self.wish = table, wish
-        # A build of a platform as it is where it is worst, with everybody's objections.
-        self._considered: dict[BuildKey, tuple[Verdict, dict[Reason, dict[str, Objection]]]] = {}
         self._judged: dict[object, _Judged] = {}
         self._glibc = remembered(self._newest_glibc)
         self._standing = cache(table.drivers.standing)
 
     def running(self, machines: Iterable[Machine]) -> list[ByPin]:
         """Each machine's own builds, best first; equal machines share them."""
-        judged = (self._judge(index, machine) for index, machine in enumerate(machines))
-        return [running for _, _, running, _ in judged]
+        return [running for _, running, _ in map(self._judge, machines)]
 
     def kinds(self, machines: Iterable[Machine]) -> tuple[GpuKind, ...]:
         kinds: dict[object, tuple[list[GpuPlace], ByPin]] = {}
         for index, machine in enumerate(machines):
-            _, facts, _, alone = self._judge(index, machine)
+            facts, _, alone = self._judge(machine)
             for gpu in machine.counted or (None,):
                 kind = _kind_of(gpu)
                 members, _ = kinds.setdefault((facts, kind), ([], alone[kind]))
                 members.append((index, gpu and gpu.index))
         return tuple((tuple(members), served) for members, served in kinds.values())
 
-    def considered(self, machines: Iterable[Machine]) -> tuple[Verdict, ...]:
-        """One list for all these machines, which were judged."""
-        judged = ((self._judge(index, machine), machine) for index, machine in enumerate(machines))
-        alike = grouped((first, machine) for (first, *_), machine in judged)
-        words = {first: _words(crowd) for first, crowd in alike.items()}
-
-        def of_all(objection: Objection) -> Objection:
-            of_crowd = words.get(objection.machine or 0, {})
-            return objection._replace(facts={key: of_crowd.get(fact, fact) for key, fact in objection.facts.items()})
-
-        listed = (
-            worst._replace(objections=tuple(of_all(item) for texts in by_reason.values() for item in texts.values()))
-            for worst, by_reason in self._considered.values()
-        )
-        return tuple(sorted(listed, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))
-
-    def _judge(self, index: int, machine: Machine) -> _Judged:
+    def _judge(self, machine: Machine) -> _Judged:
         platform, driver = machine.platform, machine.driver
         if platform.glibc and numbers(platform.glibc) >= self._glibc(platform.name):
             platform = platform._replace(glibc=None)  # it is new enough for every build, whichever it is
@@ -171,38 +150,12 @@ class FleetFit:
         key = facts, tuple((gpu.index, gpu.vendor, gpu.arch) for gpu in machine.counted)
         if key not in self._judged:  # the first stands for those alike
             fresh = tuple(buildfit.judge(machine, self.table, self.wish))
-            for verdict in fresh:
-                self._consider(index, verdict)
             running = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
-            self._judged[key] = index, facts, running, _alone(machine, fresh, running)
+            self._judged[key] = facts, running, _alone(machine, fresh, running)
         return self._judged[key]
 
     def _newest_glibc(self, platform: str) -> tuple[int, ...]:
         return max((numbers(build.glibc) for build in self.table.of(platform) if build.glibc), default=())
-
-    def _consider(self, index: int, verdict: Verdict) -> None:
-        key = verdict.build.key
-        worst, by_reason = self._considered.get(key) or (None, {})
-        if worst is None or verdict.rank < worst.rank:
-            worst = verdict._replace(fits=tuple(fit._replace(machine=index) for fit in verdict.fits))
-            self._considered[key] = worst, by_reason
-        for objection in verdict.objections:
-            texts = by_reason.setdefault(objection.reason, {})
-            if len(texts) < _MOST_TEXTS:
-                texts.setdefault(objection.text, objection._replace(machine=index))
-
-
-def _words(alike: Sequence[Machine]) -> dict[str, str]:
-    """What the first of these is called in an objection → what stands for all: they may differ in name and driver."""
-    versions = {machine.driver.version for machine in alike if machine.driver}
-    drivers = sorted(filter(None, versions), key=numbers)  # of one that is known by its CUDA alone there is none
-    words: dict[str, str] = {}
-    if alike[0].driver and len(drivers) > 1:
-        words[alike[0].driver.label] = f"{drivers[0]} (others up to {drivers[-1]})"
-    for gpu, *others in zip(*(machine.counted for machine in alike), strict=True):
-        if gpu.arch and any(other.name != gpu.name for other in others):
-            words[gpu.label] = str(gpu.arch)
-    return words
 
 
 def pin_of(verdict: Verdict) -> Pin:

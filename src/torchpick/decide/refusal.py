@@ -38,12 +38,9 @@ def explain_no_build(pick: Pick, table: Table | None = None) -> tuple[str, str]:
     if len(pick.machines) == 1 and pick.fleet is None and (why := _why_not_asked(pick)) is not None:
         return why, remedy
     message = f"no PyTorch build runs {_where(pick)}"
-    own = sorted({verdict.build.platform for verdict in pick.considered if verdict.ok})
-    # A platform that another build supports is not what the nearest fails for.
-    able = [verdict for verdict in _able(pick) if verdict.build.platform not in own]
-    nearest = min(able, key=lambda verdict: len(verdict.reasons), default=None)
-    if own and nearest is None:
-        message += f": what runs on {' and on '.join(own)} does not run on all of them"
+    nearest = min(_able(pick), key=lambda verdict: len(verdict.reasons), default=None)
+    if any(verdict.reasons == {Reason.OTHER_TORCH} for verdict in pick.considered):
+        message += ": what runs on one of them does not run on another"
     elif nearest is None:
         what = "all of their GPUs" if len(pick.machines) > 1 else f"such GPUs on {pick.machine.platform.name}"
         message += f": none is published for {what}"

@@ -8,12 +8,13 @@ from itertools import chain, combinations, islice
 from typing import NamedTuple
 
 from torchpick.decide import buildfit
-from torchpick.decide.matrix import ByPin, FleetFit, GpuKind, Pin, columns, fewest, undominated
+from torchpick.decide.matrix import ByPin, FleetFit, GpuKind, Pin, columns, fewest, pin_of, undominated
 from torchpick.decide.remarks import changes, excluding, family_pins, limits_note, notes
+from torchpick.model.build import Objection, Reason
 from torchpick.model.fields import dumps, envelope, plain
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
 from torchpick.model.machine import Driver, Machine, Note
-from torchpick.model.pick import GpuPlace, Group, Pick, Wish, machines_of
+from torchpick.model.pick import GpuPlace, Group, Pick, Wish, group_json, machines_of
 from torchpick.model.table import DriverTable, Table
 from torchpick.model.versions import Release, grouped, numbers, release_key, span
 
@@ -21,6 +22,7 @@ from torchpick.model.versions import Release, grouped, numbers, release_key, spa
 MOST_TRIED = 20_000
 # And so many drivers are moved one at a time to a newer branch.
 _MOST_DRIVERS = 100
+_ANOTHER = Objection(Reason.OTHER_TORCH, {"better": "another of these machines does not run it"})
 _IDLE = "no GPU, and other machines have one"
 
 Releases = Mapping[int, str]  # machine → the torch it gets
@@ -38,15 +40,26 @@ def pick(machines: tuple[Machine, ...], table: Table, wish: Wish) -> Pick:
 
 
 def _common(machines: tuple[Machine, ...], fit: FleetFit) -> Pick:
-    table, wish = fit.table, fit.wish
-    running = fit.running(machines)
-    considered = fit.considered(machines)
+    """The best build of those that each machine runs; what was weighed is that of the machine that is worst off."""
+    table, wish, running = fit.table, fit.wish, fit.running(machines)
     shared = _shared(running)
+
+    def best(place: int) -> tuple[object, ...]:
+        return next((verdict.rank for verdict in running[place].values()), ())
+
+    worst = min(range(len(machines)), key=best)
+    considered = tuple(
+        verdict._replace(objections=(_ANOTHER,)) if verdict.ok and pin_of(verdict) not in shared else verdict
+        for verdict in buildfit.judge(machines[worst], table, wish)
+    )
     if not shared:
-        alike = len({machine.platform.name for machine in machines}) == 1  # no change is one for every system
-        return Pick(machines, wish, (), considered, changes=changes(considered) if alike else (), table_date=table.date)
+        # What the others run anyway is one change away.
+        others = [verdicts for verdicts in running if verdicts is not running[worst]]
+        near = (verdict for verdict in considered if all(pin_of(verdict) in verdicts for verdicts in others))
+        return Pick(machines, wish, (), considered, changes=changes(near), table_date=table.date)
+    pin = shared[0]
     chosen = tuple(
-        verdicts[shared[0]]._replace(fits=tuple(fit._replace(machine=index) for fit in verdicts[shared[0]].fits))
+        verdicts[pin]._replace(fits=tuple(fit._replace(machine=index) for fit in verdicts[pin].fits))
         for index, verdicts in enumerate(running)
     )
     remarks: dict[Note, None] = {}
@@ -84,10 +97,10 @@ def completed(fleet: Fleet, table: DriverTable) -> Fleet:
 
 
 def _shared(running: Sequence[ByPin]) -> tuple[Pin, ...]:
-    """The best of the builds that every machine runs; nothing where there is none."""
+    """The builds that every machine runs, the best first."""
     different = list({id(verdicts): verdicts for verdicts in running}.values())
     pins = set(different[0]).intersection(*different[1:])
-    return (max(pins, key=lambda pin: min(verdicts[pin].rank for verdicts in different)),) if pins else ()
+    return tuple(sorted(pins, key=lambda pin: min(verdicts[pin].rank for verdicts in different), reverse=True))
 
 
 def _groups(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> tuple[Group, ...]:
@@ -130,33 +143,95 @@ Move = tuple[str | None, str | None, Hosts]
 Upgrade = tuple[str, str, Hosts, tuple[Move, ...]]
 
 
-class Outlook(NamedTuple):
-    """A fleet's environments, and what newer drivers would gain; `exact` is false where better ones may exist."""
+class HostGroup(NamedTuple):
+    """Machines that share an environment: `pick` is what belongs into it, `hosts` who they are."""
+
+    pick: Pick
+    hosts: Hosts
+
+
+class Groups(NamedTuple):
+    """A fleet's environments, the newest torch first; `exact` is false where better ones may exist.
+
+    `nothing` is the pick of nothing for the machines on which no build runs, `unserved` are also those that
+    `most` environments leave without one.
+    """
 
     fleet: Fleet
-    groups: tuple[Group, ...]
-    exact: bool
-    unserved: tuple[GpuPlace, ...]
+    wish: Wish
+    plan: tuple[Group, ...]
+    unserved: tuple[GpuPlace, ...] = ()
+    nothing: Pick | None = None
+    exact: bool = True
     upgrades: tuple[Upgrade, ...] | None = None
     notes: tuple[Note, ...] = ()
 
+    @property
+    def groups(self) -> tuple[HostGroup, ...]:
+        """Each environment with its machines."""
+        by_group = [(group.verdict, machines_of(group.members)) for group in self.plan]
+        fleet, wish = self.fleet, self.wish
+        picks = [Pick(tuple(fleet.machines[at] for at in places), wish, (one,), ()) for one, places in by_group]
+        return tuple(HostGroup(pick, fleet.hosts(places)) for pick, (_, places) in zip(picks, by_group, strict=True))
 
-def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, upgrades: bool = False) -> Outlook:
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The machines that did not answer, that have no GPU, or on which no build runs."""
+        hosts = self.fleet.hosts(machines_of(self.unserved))
+        none = LeftOut(hosts, "NO_BUILD", "no build runs there in these environments")
+        return (*self.fleet.left_out, *([none] if self.unserved else []))
+
+    @property
+    def ok(self) -> bool:
+        """Whether every machine with a GPU that answered has an environment."""
+        return not self.unserved
+
+    def require(self) -> Groups:
+        """The groups themselves; NoBuildError where no build runs on one of the machines."""
+        if self.nothing is not None:
+            self.nothing.require()
+        return self
+
+    def to_dict(self) -> dict[str, object]:
+        """Hosts and pick of each group, as `torchpick fleet --json` has them."""
+        plan = [group_json(group, self.wish, self.fleet) for group in self.plan]
+        return envelope("fleet", 0 if self.ok else 3, plan=plain(plan), left_out=plain(self.left_out))
+
+    def to_json(self) -> str:
+        return dumps(self.to_dict())
+
+    def __repr__(self) -> str:
+        parts = [f"torch {group.pick.version} for {group.hosts}" for group in self.groups]
+        left = sum(part.hosts.count for part in self.left_out)
+        return f"<Groups: {'; '.join(parts) or 'none'}{f'; {left} left out' if left else ''}>"
+
+
+def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, upgrades: bool = False) -> Groups:
     """The answer with the fewest environments, or the best with at most so many, and what would change it."""
     fit = FleetFit(table, wish)
-    kinds = fit.kinds(fleet.machines)
-    plan = _shared(fit.running(fleet.machines)) or fewest(kinds)
+    kinds, pins = _plan(fit, fleet)
     weights = [crowd.hosts.count for crowd in fleet.crowds]
-    pins, exact = _at_most(most or len(plan), kinds, weights, plan)
-    groups = _groups(kinds, pins)
+    pins, exact = _at_most(most or len(pins), kinds, weights, pins)
+    plan = _groups(kinds, pins)
     gains = _upgrades(fleet, fit, kinds, weights, max(len(pins), 1)) if upgrades else None
-    bound = _bound(outlook(fleet, table, wish._replace(limits=())), wish) if wish.limits else ()
-    return Outlook(fleet, groups, exact, _unserved(kinds, groups), gains, bound)
+    hopeless = machines_of(tuple(member for members, served in kinds if not served for member in members))
+    alone = Fleet(tuple(fleet.crowds[place] for place in hopeless))
+    refused = f"no build runs on {fleet.hosts(hopeless)}", "`left_out` names them; `torchpick fleet` says why"
+    nothing = pick(alone.machines, table, wish)._replace(fleet=alone, refusal=refused) if hopeless else None
+    return Groups(fleet, wish, plan, _unserved(kinds, plan), nothing, exact, gains, _bound(fleet, table, wish))
 
 
-def _bound(freed: Outlook, wish: Wish) -> tuple[Note, ...]:
+def _plan(fit: FleetFit, fleet: Fleet) -> tuple[tuple[GpuKind, ...], tuple[Pin, ...]]:
+    """The kinds of GPU in a fleet, and the fewest builds for all of them: one that each machine runs, if there is."""
+    kinds = fit.kinds(fleet.machines)
+    return kinds, _shared(fit.running(fleet.machines))[:1] or fewest(kinds)
+
+
+def _bound(fleet: Fleet, table: Table, wish: Wish) -> tuple[Note, ...]:
     """What the limits changed, by the answer without them."""
-    builds = [group.verdict.build for group in freed.groups]
+    if not wish.limits:
+        return ()
+    builds = [group.verdict.build for group in _groups(*_plan(FleetFit(table, wish._replace(limits=())), fleet))]
     excluded = {build.version: excluding(wish.limits, family_pins(build, wish)) for build in builds}
     limits = dict.fromkeys(limit for of_build in excluded.values() for limit in of_build)
     versions = [f"torch {version}" for version, of_build in excluded.items() if of_build]
@@ -253,45 +328,3 @@ def _supports(machine: Machine, branch: int, drivers: DriverTable) -> bool:
     """Whether a driver of that branch supports every GPU of the machine."""
     arches = [gpu.arch for gpu in machine.nvidia if gpu.arch]
     return not any(drivers.unsupported(Driver(str(branch)), arch, machine.driver_os) for arch in arches)
-
-
-class HostGroup(NamedTuple):
-    """Machines that share an environment: `pick` is what belongs into it, `hosts` who they are."""
-
-    pick: Pick
-    hosts: Hosts
-
-
-class Groups(NamedTuple):
-    """A fleet's `groups`, the newest torch first. `left_out` did not answer, have no GPU, or no build runs there.
-
-    `nothing` is the pick of nothing for the machines on which no build runs.
-    """
-
-    groups: tuple[HostGroup, ...]
-    left_out: tuple[LeftOut, ...] = ()
-    nothing: Pick | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether every machine with a GPU that answered has an environment."""
-        return self.nothing is None
-
-    def require(self) -> Groups:
-        """The groups themselves; NoBuildError where no build runs on one of the machines."""
-        if self.nothing is not None:
-            self.nothing.require()
-        return self
-
-    def to_dict(self) -> dict[str, object]:
-        """Hosts and pick of each group, as `torchpick fleet --json` has them."""
-        plan = [{**group.hosts.to_dict(), "pick": group.pick.to_dict()["pick"]} for group in self.groups]
-        return envelope("fleet", 0 if self.ok else 3, plan=plan, left_out=plain(self.left_out))
-
-    def to_json(self) -> str:
-        return dumps(self.to_dict())
-
-    def __repr__(self) -> str:
-        parts = [f"torch {group.pick.version} for {group.hosts}" for group in self.groups]
-        left = sum(part.hosts.count for part in self.left_out)
-        return f"<Groups: {'; '.join(parts) or 'none'}{f'; {left} left out' if left else ''}>"
