@@ -313,7 +313,7 @@ def wheels_of(url: str, tag: str) -> tuple[ProjectFile, ...]:
     if "/cpu/" in url:
         names += [name.replace("+cpu", "") for name in _names_of(url, "cp39-none-macosx_14_0_arm64")]
     body = "".join(f'<a href="{name.replace("+", "%2B")}#sha256={"0" * 64}">{name}</a>' for name in names)
-    return pages.parse(body.encode(), f"{url}/")
+    return pages.files(body.encode(), f"{url}/")
 
 
 def _names_of(url: str, *tags: str) -> Iterator[str]:

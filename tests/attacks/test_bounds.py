@@ -62,7 +62,7 @@ def test_a_page_costs_time_and_memory_in_line_with_its_size(shape: str) -> None:
         """Whether the page is refused."""
         page = (before + piece * (size // len(piece)) + after).encode()
         try:
-            pages.parse(page, "https://h.example/", kind)
+            pages.files(page, "https://h.example/", kind)
         except WheelLayoutError:
             return True
         return False
@@ -82,20 +82,20 @@ def test_a_page_has_so_many_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "thread_time", lambda: float(next(clock)))
     text = f"<a href={WHEEL}>".encode()
 
-    assert len(pages.parse(text * 20, "https://h.example/")) == 20
+    assert len(pages.files(text * 20, "https://h.example/")) == 20
     for page, kind in (
         (text * 40, "text/html"),
         (b" " * (40 << 14), "text/html"),
         (json.dumps({"files": [{"url": WHEEL}] * 40}).encode(), "application/json"),
     ):
         with pytest.raises(WheelLayoutError, match="takes longer to read than 30 s"):
-            pages.parse(page, "https://h.example/", kind)
+            pages.files(page, "https://h.example/", kind)
 
 
 def test_a_reference_of_thousands_of_digits_is_no_character() -> None:
     page = f"<a href='&#{'9' * 5000};{WHEEL}'>x</a><a href={WHEEL}>x</a>".encode()
 
-    assert [link.url for link in pages.parse(page, "https://h.example/")][-1] == f"https://h.example/{WHEEL}"
+    assert [link.url for link in pages.files(page, "https://h.example/")][-1] == f"https://h.example/{WHEEL}"
 
 
 @pytest.mark.usefixtures("on_linux")

@@ -85,7 +85,7 @@ def library_(data: bytes) -> None:
 def page(data: bytes) -> None:
     for kind in ("text/html", "application/json"):
         try:
-            pages.parse(data, "https://wheels.example/torch/", kind)
+            pages.files(data, "https://wheels.example/torch/", kind)
         except TorchpickError:
             continue
 

@@ -119,7 +119,7 @@ FILE = "torch-2.9.0-cp312-cp312-win_amd64.whl"
     (f"<a href={FILE} data-requires-python='>={'9' * 5000}'>", 1, None),
 ])  # fmt: skip
 def test_what_a_page_links_to(page: str, links: int, yanked: str | None) -> None:
-    found = pages.parse(page.encode(), BASE)
+    found = pages.files(page.encode(), BASE)
 
     assert len(found) == links
     assert not found or found[0].yanked == yanked
@@ -127,4 +127,4 @@ def test_what_a_page_links_to(page: str, links: int, yanked: str | None) -> None
 
 def test_a_number_of_any_length_is_refused() -> None:
     with pytest.raises(WheelLayoutError):
-        pages.parse(b'{"files": [{"url": "x", "size": ' + b"9" * 5000 + b"}]}", BASE, "application/json")
+        pages.files(b'{"files": [{"url": "x", "size": ' + b"9" * 5000 + b"}]}", BASE, "application/json")

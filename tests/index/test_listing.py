@@ -31,8 +31,9 @@ PAGE = f"""<!DOCTYPE html>
 
 
 def test_the_wheel_hosts_page() -> None:
-    aarch64, windows, moved, mac, old = pages.parse(PAGE.encode(), BASE)
+    aarch64, windows, moved, mac, old, source = pages.files(PAGE.encode(), BASE)
 
+    assert (source.name.is_wheel, source.version) == (False, "2.5.0")
     assert aarch64.file == "torch-2.7.0+cu128-cp310-cp310-manylinux_2_28_aarch64.whl"
     assert aarch64.url == "https://wheels.example/whl/cu128/torch-2.7.0%2Bcu128-cp310-cp310-manylinux_2_28_aarch64.whl"
     assert (aarch64.sha256, aarch64.metadata) == (None, DIGEST)
@@ -47,7 +48,7 @@ def test_the_wheel_hosts_page() -> None:
 def listed(page: str | list[dict[str, object]], base: str = BASE) -> list[str]:
     """The addresses of the wheels of a page."""
     text = page if isinstance(page, str) else json.dumps({"files": page})
-    links = pages.parse(text.encode(), base, "text/html" if isinstance(page, str) else "application/json")
+    links = pages.files(text.encode(), base, "text/html" if isinstance(page, str) else "application/json")
     return [link.with_hash for link in links]
 
 
@@ -98,4 +99,4 @@ def test_a_hash_of_another_kind_is_passed_on_and_a_sha256_wins() -> None:
 @pytest.mark.parametrize("page", [b"{", b"[]", b'{"files": 5}', b"[" * 100_000, b"null"])
 def test_json_that_is_no_page_is_refused(page: bytes) -> None:
     with pytest.raises(WheelLayoutError):
-        pages.parse(page, BASE, "application/json")
+        pages.files(page, BASE, "application/json")

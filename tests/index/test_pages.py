@@ -33,14 +33,14 @@ def test_the_hash_of_a_wheel_is_the_pages_before_that_of_its_address() -> None:
     own = {**entry, "hashes": {"sha256": "A" * 64}}
     yanked = [{**entry, "yanked": why} for why in ("bad", True, False)]
     page = json.dumps({"files": [entry, own, *yanked]}).encode()
-    links = pages.parse(page, BASE, "application/json")
+    links = pages.files(page, BASE, "application/json")
 
     assert [link.with_hash for link in links[:2]] == [
         f"{BASE}{FILE}#sha256={DIGEST}",
         f"{BASE}{FILE}#sha256={'a' * 64}",
     ]
     assert [link.yanked for link in links] == [None, None, "bad", "", None]
-    assert pages.parse(f"<a href={FILE}>".encode(), BASE)[0].with_hash == BASE + FILE
+    assert pages.files(f"<a href={FILE}>".encode(), BASE)[0].with_hash == BASE + FILE
 
 
 def test_what_a_page_of_json_says_of_the_metadata_beside_a_file_and_of_its_day() -> None:
@@ -52,12 +52,12 @@ def test_what_a_page_of_json_says_of_the_metadata_beside_a_file_and_of_its_day()
         *({"url": FILE, "upload-time": day, "size": 0} for day in days),
     ]
     for kind in ("application/json", "", "text/plain"):
-        links = pages.parse(json.dumps({"files": entries}).encode(), BASE, kind)
+        links = pages.files(json.dumps({"files": entries}).encode(), BASE, kind)
         found = [None] * 4 + [""] * 3 + [DIGEST, DIGEST, "", DIGEST] + [None] * 4
         assert [link.metadata for link in links] == found
         assert [link.uploaded for link in links[-4:]] == [day if valid else None for day, valid in days.items()]
         assert [link.size for link in links[-5:]] == [None, 0, 0, 0, 0]
-    assert pages.parse(json.dumps({"files": entries}).encode(), BASE, "text/html; charset=utf-8") == ()
+    assert pages.files(json.dumps({"files": entries}).encode(), BASE, "text/html; charset=utf-8") == ()
 
 
 @pytest.mark.parametrize(("page", "message"), [
@@ -76,7 +76,7 @@ def test_the_first_base_and_the_first_of_two_attributes_count() -> None:
     page = b"<base href=/a/><base href=/b/><a href=torch-1.0-py3-none-any.whl href=torch-2.0-py3-none-any.whl>"
 
     for kind in ("text/html", "", "application/octet-stream"):
-        urls = [link.url for link in pages.parse(page, BASE, kind)]
+        urls = [link.url for link in pages.files(page, BASE, kind)]
         assert urls == ["https://wheels.example/a/torch-1.0-py3-none-any.whl"]
 
 

@@ -27,7 +27,7 @@ from torchpick.errors import (
 )
 from torchpick.index import transport
 from torchpick.index.client import Client, Limits
-from torchpick.index.pages import parse as links_of
+from torchpick.index.pages import files as links_of
 from torchpick.index.projectfiles import IndexTarget, best_wheels
 from torchpick.index.ranges import CHUNK, FileSource, RemoteSource
 from torchpick.model.machine import Platform

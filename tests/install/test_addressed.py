@@ -41,7 +41,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             raise NetworkError("no answer", hint="try again")
         version = THERE.get(name, "").replace("+", "%2B")
         file = f"{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl"
-        return pages.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url) if version else ()
+        return pages.files(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url) if version else ()
 
     serve(monkeypatch, fetch)
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
@@ -106,7 +106,7 @@ def test_the_triton_of_another_maker_is_the_one_that_torch_asks_for(
         asked.append(name)
         version = pick.version.replace("+", "%2B") if name == "torch" else "3.8.0"
         file = f"{name.replace('-', '_')}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl"
-        return pages.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url)
+        return pages.files(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url)
 
     serve(monkeypatch, fetch)
     text = f"Name: torch\nVersion: 1\nRequires-Dist: {triton}==3.8.0\n"

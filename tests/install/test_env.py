@@ -88,7 +88,7 @@ def test_only_what_a_vendors_index_must_supply_alone_no_settings_can_say(alone: 
 def test_an_exact_file_is_named_where_another_place_may_have_the_version() -> None:
     """A user's own index, or a CUDA build without a label; what earlier runs wrote is no place of the user's."""
     file = f"torch-{PICK.version}-cp312-cp312-manylinux_2_28_x86_64.whl"
-    links = pages.parse(f'<a href="{file}#sha256={"0" * 64}">x</a>'.encode(), "https://h.example/")
+    links = pages.files(f'<a href="{file}#sha256={"0" * 64}">x</a>'.encode(), "https://h.example/")
     plain = PICK.build._replace(version="2.14.1", companions={})
 
     def handed(environ: Mapping[str, str], build: Build = PICK.build) -> tuple[bool, dict[str, str]]:

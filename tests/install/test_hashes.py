@@ -161,7 +161,7 @@ def page_of_one(run: Run, url: str, folder: str = "", python: str = "cp312") -> 
     name = url.rstrip("/").rpartition("/")[2]
     version = family(run)[name].replace("+", "%2B")
     href = f"{folder}{name}-{version}-{python}-{python}-manylinux_2_28_x86_64.whl#sha256={B}"
-    return pages.parse(f'<a href="{href}">x</a>'.encode(), url)
+    return pages.files(f'<a href="{href}">x</a>'.encode(), url)
 
 
 def addresses(files: Mapping[str, Sequence[ProjectFile]]) -> dict[str, list[str]]:

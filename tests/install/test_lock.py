@@ -32,7 +32,7 @@ class BuildsByRelease:
 
     def wheels(self, name: str) -> tuple[ProjectFile, ...]:
         return tuple(
-            link for link in pages.parse(self.page.encode(), f"{PICK.index_url}/") if link.name.project == name
+            link for link in pages.files(self.page.encode(), f"{PICK.index_url}/") if link.name.project == name
         )
 
 

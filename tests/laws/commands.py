@@ -342,4 +342,4 @@ def _page(url: str, folder: str) -> tuple[ProjectFile, ...] | None:
         if build.backend == backend and version is not None:
             files |= {f"{project}-{version}-{tag}-{tag}-{last}.whl" for tag in build.pythons for last in build.tags[:1]}
     body = "".join(f'<a href="{file.replace("+", "%2B")}#sha256={"0" * 64}">{file}</a>' for file in sorted(files))
-    return pages.parse(body.encode(), f"{url}/")
+    return pages.files(body.encode(), f"{url}/")

@@ -115,7 +115,7 @@ def test_a_list_of_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         inspect_target.list_targets(str(file), how)
     (tmp_path / "a-1.0-py3-none-any.whl").touch()
     assert inspect_target.list_targets(str(tmp_path), how) == [(tmp_path / "a-1.0-py3-none-any.whl").as_uri()]
-    with pytest.raises(UsageError, match="is on the web"):
+    with pytest.raises(UsageError, match="`--offline` is given"):
         inspect_target.list_targets("https://host.example/a/", how)
 
 

@@ -79,7 +79,7 @@ LINES: dict[str, tuple[dict[str, Any], WheelRule]] = {
 
 def links(*files: str, more: str = "", folder: str = "cu126") -> tuple[ProjectFile, ...]:
     page = "".join(f'<a href="{file.replace("+", "%2B")}#sha256={"ab" * 32}"{more}>x</a>' for file in files)
-    return pages.parse(page.encode(), f"https://host.example/whl/{folder}/")
+    return pages.files(page.encode(), f"https://host.example/whl/{folder}/")
 
 
 def torch(version: str, tag: str = f"cp312-cp312-{LINUX}") -> str:

@@ -54,7 +54,7 @@ def test_torch_for_windows_has_its_flags_in_a_dll() -> None:
 def test_a_torch_for_rocm_has_its_flags_too_and_one_without_them_is_no_row() -> None:
     members = {"torch/version.py": making.version_py("2.9.0+rocm6.4", None, "6.4.1")}
     linalg = {f"torch/lib/{name}": LINALG for name in ("torch_cuda_linalg.dll", "libtorch_nvshmem.so", "libtorch_x.so")}
-    [link] = pages.parse(f"<a href={TORCH}>x</a>".encode(), "https://host.example/")
+    [link] = pages.files(f"<a href={TORCH}>x</a>".encode(), "https://host.example/")
 
     def row(flags: str | None, version: bytes) -> Reading:
         more = {"torch/version.py": version, "torch/lib/libtorch_python.so": making.torch_python(flags)}

@@ -124,10 +124,6 @@ def files(page: bytes, url: str, content_type: str = "text/html", index_url: str
     return tuple(file for file in listed if isinstance(file, ProjectFile))
 
 
-def parse(page: bytes, url: str, content_type: str = "text/html") -> tuple[ProjectFile, ...]:
-    return tuple(file for file in files(page, url, content_type) if file.name.is_wheel)
-
-
 def _check_time(until: float) -> None:
     if time.thread_time() > until:
         raise WheelLayoutError(f"the page takes longer to read than {_MOST_S:.0f} s", hint=_HINT)

@@ -34,6 +34,9 @@ class IndexTarget(NamedTuple):
     platform: Platform
     version: str | None = None
 
+    def __str__(self) -> str:
+        return f"{python_name(self.tag)} on {self.platform.name}"
+
     @property
     def full_version(self) -> str:
         """For Requires-Python; a Python of unknown patch level is taken for a late one."""
@@ -143,8 +146,7 @@ def _choice(files: list[ProjectFile], target: IndexTarget, rules: FileRules) -> 
             return file_
         reasons = {LeftOutReason.YANKED: file_.yanked or "no reason is given"}
     reason = next(reason for reason in LeftOutReason if reason in reasons)
-    name = f"{python_name(target.tag)} on {target.platform.name}"
-    return LeftOutVersion(files[0].version, reason, reason.value.format(target=name, detail=reasons[reason]), file_)
+    return LeftOutVersion(files[0].version, reason, reason.value.format(target=target, detail=reasons[reason]), file_)
 
 
 def _preference(file: ProjectFile, target: IndexTarget, rules: FileRules) -> _Preference | LeftOutReason:

@@ -21,7 +21,6 @@ from torchpick.index.pages import ProjectFile, named
 from torchpick.index.projectfiles import IndexTarget, KeptPage, ProjectCache, best_wheels
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import redacted
-from torchpick.model.build import python_name
 from torchpick.model.metadata import Metadata
 from torchpick.model.versions import grouped, normal, some_of
 
@@ -220,8 +219,7 @@ class ProjectReader:
         places = ", ".join(dict.fromkeys(map(redacted, (*self.places.indexes, *self.places.links))))
         versions = ", ".join(file.version for file in best_wheels(listed or (), "", target)[:5])
         glibc = f" with glibc {target.platform.glibc}" if target.platform.glibc else ""
-        aim = f"{python_name(target.tag)} on {target.platform.name}{glibc}"
-        why = f"it has {versions or 'none'} for {aim}" if listed else "no file of it is listed there"
+        why = f"it has {versions or 'none'} for {target}{glibc}" if listed else "no file of it is listed there"
         text = f"{places or 'no index'} has no {name}{specifier} that fits: {why}"
         raise InstallerError(text, hint=hint, code=code)
 

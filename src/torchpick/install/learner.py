@@ -29,7 +29,7 @@ from torchpick.index.wheelnames import normal_version, parsed_version
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.places import check_fit, facts_of, index_order_notes, unread_notes, with_more_indexes
 from torchpick.model.address import is_wheel_host
-from torchpick.model.build import TRIO, python_name
+from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
 from torchpick.model.metadata import Metadata
 from torchpick.model.package import Catalog, Package, PackageFacts, Stage, within
@@ -165,7 +165,7 @@ class Learner:
             rows = sorted((*rows, *fresh), key=lambda row: parsed_version(row.version), reverse=True)
         else:  # what is to be built with torch in place comes after the wheels of it that were seen elsewhere
             rows += fresh
-        why = "" if rows or not files else f"your index has no file of it for {self._target_name()}"
+        why = "" if rows or not files else f"your index has no file of it for {self.target!s}"
         newer = _newer_than(rows[0].version, left_out) if rows else None
         return facts._replace(versions=tuple(rows), listed=True, unlisted=why, newer=newer)
 
@@ -227,9 +227,6 @@ class Learner:
         versions = (package if row.version == package.version else row for row in facts.versions)
         self._learnt[package.name] = facts._replace(versions=tuple(versions))
 
-    def _target_name(self) -> str:
-        return f"{python_name(self.target.tag)} on {self.target.platform.name}"
-
     # What is said of the answer.
 
     def undescribed(self, answer: Answer) -> list[str]:
@@ -269,7 +266,7 @@ class Learner:
                 raise InstallerError(f"{demand.name}: {facts.unlisted}", hint=hint, code="NOT_FOUND")
             if not fitting(facts.versions, [demand], pre=self.catalog.pre):
                 newest = facts.versions[0].version
-                text = f"no version of {demand.name} for {self._target_name()} is within `{demand.text}`"
+                text = f"no version of {demand.name} for {self.target!s} is within `{demand.text}`"
                 raise InstallerError(text, hint=f"the newest is {newest}", code="NOT_FOUND")
 
     def notes(self, answer: Answer) -> Iterator[Note]:

@@ -22,7 +22,6 @@ from torchpick.index.pages import ProjectFile
 from torchpick.index.projectfiles import IndexTarget, file_at
 from torchpick.install.user_settings import options_of
 from torchpick.model.address import is_wheel_host, redacted
-from torchpick.model.build import python_name
 from torchpick.model.machine import Note
 from torchpick.model.metadata import Metadata, of_pyproject
 from torchpick.model.package import Package, PackageFacts, Stage
@@ -114,9 +113,8 @@ def facts_of(project: PlacedProject, table: PackageFacts | None) -> PackageFacts
 def check_fit(file: ProjectFile, target: IndexTarget, source: Requested) -> None:
     """Refuse a wheel for another Python or platform, which no installer would take."""
     if file.name.is_wheel and wheelnames.rank(file.name, target.tag, target.platform) is None:
-        wanted = f"{python_name(target.tag)} on {target.platform.name}"
         hint = "name a wheel for that, or the project by its name"
-        raise RequirementError(f"{redacted(source.source)} is not for {wanted}", hint=hint)
+        raise RequirementError(f"{redacted(source.source)} is not for {target}", hint=hint)
 
 
 # What pip and uv call them.

@@ -194,7 +194,7 @@ class _Run:
             try:
                 reply = self.web.client.get(page, {"accept": pages.ACCEPT}, absent=True)
                 kind = reply.headers.get("content-type", "")
-                links = pages.parse(reply.body, reply.url, kind) if reply.status == 200 else ()
+                links = pages.files(reply.body, reply.url, kind) if reply.status == 200 else ()
             except TorchpickError as error:
                 self.notes.append(f"{vendor}'s index could not be read: {error}")
                 continue
