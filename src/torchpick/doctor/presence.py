@@ -97,55 +97,36 @@ def undone(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 
 
 def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:
-    """Two torches on the search path, or two records in one folder."""
+    """Two torches on the search path, or two records of one."""
     here = subject.environment
-    uninstall = remedy.by_installer(here, subject.run.shell, "uninstall", "torch")
-    if len(here.torches) > 1:
+    records = [os.path.join(one.folder, one.info) for one in here.distributions if one.name == "torch"]
+    places = max(here.torches, records, key=len)
+    if len(places) > 1:
+        uninstall = remedy.by_installer(here, subject.run.shell, "uninstall", "torch")
         yield Finding(
             Ailment.TORCH_TWICE,
-            f"torch is in {len(here.torches)} folders of the search path; {here.torches[0]} comes first",
-            {"folders": [*here.torches]},
-            advice=f"remove the others: `{uninstall}` with each of their Pythons",
+            f"torch is there {len(places)} times: {', '.join(places)}",
+            {"folders": [*places]},
+            advice=f"`{uninstall}` until none is left, then install one",
         )
-    records = [package for package in here.distributions if package.name == "torch"]
-    for folder in dict.fromkeys(record.folder for record in records):
-        versions = [record.version for record in records if record.folder == folder]
-        if len(versions) > 1:
-            yield Finding(
-                Ailment.TORCH_TWICE,
-                f"{folder} has records of torch {' and '.join(versions)}",
-                {"folder": folder, "versions": versions},
-                advice=f"`{uninstall}` until none is left, then install one",
-            )
 
 
 def unreadable(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Folders and libraries that cannot be read, and metadata that is broken where it matters."""
     here, torch = subject.environment, subject.torch
-    faults = here.faults if subject.torch_alone else (*here.faults, *subject.unread)
-    for where, what in faults:
-        yield Finding(Ailment.UNREADABLE, f"{where} {what}", {"where": where, "what": what})
+    faults = [(*fault, "") for fault in (here.faults if subject.torch_alone else (*here.faults, *subject.unread))]
     if torch and here.find("torch") is None and not _left_by_pip(subject):
-        yield Finding(
-            Ailment.UNREADABLE,
-            f"{torch.label} in {torch.folder} has no metadata, so no installer knows of it",
-            {"where": torch.folder, "what": "no metadata"},
-            advice="remove the folder before another torch is installed",
-        )
+        faults.append((os.path.join(torch.folder, "torch"), "has no metadata, so no installer knows of it", "torch"))
     for package in here.distributions:
         # conda and Debian leave out RECORD on purpose.
         by_pip = not here.conda and "dist-packages" not in package.folder
         problems = ", ".join(fault for fault in package.faults if by_pip or not fault.startswith("RECORD"))
         if problems and (package.name in TRIO or package.name.startswith(OF_TORCH)):
-            yield Finding(
-                Ailment.UNREADABLE,
-                f"{package.info}: {problems}",
-                {"where": os.path.join(package.folder, package.info), "what": problems},
-                # pip refuses to replace what has no RECORD.
-                advice=f"remove that folder, and install {package.name} again"
-                if "RECORD" in problems
-                else f"install {package.name} again with `--force-reinstall`",
-            )
+            faults.append((os.path.join(package.folder, package.info), problems, package.name))
+    for where, what, name in faults:
+        # pip refuses to replace what has no RECORD.
+        advice = f"remove that folder, and install {name} again" if name else None
+        yield Finding(Ailment.UNREADABLE, f"{where} {what}", {"where": where, "what": what}, advice=advice)
 
 
 def incomplete(subject: EnvironmentUnderTest) -> Iterator[Finding]:
