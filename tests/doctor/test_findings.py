@@ -84,29 +84,6 @@ def without(*gone: str) -> Make:
     return make
 
 
-def without_of(package: str, gone: str) -> Make:
-    """A package beside torch whose recorded file was deleted."""
-    files = {f"{package}/__init__.py": "", "torchvision/ops/poolers.py": "", gone: ""}
-    files |= {"torchvision/version.py": "__version__ = '0.24.1+cu128'"} if package == "torchvision" else {}
-
-    def make(home: Home) -> None:
-        torch(home).add(package, "0.24.1" if package == "torchvision" else "9.10.2.21", files)
-        (home.site / gone).unlink()
-
-    return make
-
-
-def kernels_without(gone: str) -> Make:
-    """A package with code for GPUs whose recorded file was deleted, beside a pip."""
-
-    def make(home: Home) -> None:
-        home.add("pip", "26.3")
-        torch(home).add("kernels", "1.0", {"kernels/_C.so": making.library(making.module("sm_86")), gone: ""})
-        (home.site / gone).unlink()
-
-    return make
-
-
 def with_cudnn(version: str, name: str = "nvidia-cudnn-cu12") -> Make:
     def make(home: Home) -> None:
         cu126(home).add(name, version)
@@ -227,8 +204,6 @@ CASES = (
      lambda home: home.torch(requires=["nvidia-cublas-cu12==12.6; platform_system == 'Windows'",
      "expecttest; extra == 'dev'"])),
     Case("TORCH_BROKEN", without("torch/nn/__init__.py"), without("torch/include/c10.h", "torch/test/test_nn.py")),
-    Case("FILES_MISSING", without_of("nvidia-cudnn-cu12", "nvidia/cudnn/lib/libcudnn_ops.so.9"),
-     without_of("nvidia-cudnn-cu12", "nvidia/cudnn/include/cudnn.h")),
     Case("CUDA_MAJOR_MIXED", linked("libtorch_cuda.so", "libcudart.so.13"), linked("libtorch_cuda.so",
      "libcudart.so.12")),
     Case("CUDA_MAJOR_MIXED", linked("libc10.so", "libcublas.so.13", name="torchcodec"), linked("libcublas.so.13")),
@@ -325,10 +300,6 @@ CASES = (
     Case("NO_KERNELS", ptx_only, torch, gpus=("sm_61", "sm_70", "sm_61"), driver="580.95.05", miss_gpus=("sm_70",)),
     Case("NO_KERNELS", amds(), amds("gfx1201", "gfx12-0"), gpus=("gfx1201",)),
     Case("NO_KERNELS", amds("gfx1100", "gfx11"), amds("gfx1201"), gpus=("gfx1201",)),
-    Case("FILES_MISSING", without_of("numpy", "numpy/core.py"), without_of("scipy", "scipy/core.py")),
-    Case("FILES_MISSING", without_of("triton", "triton/core.py"), without_of("triton", "triton/tests/core.py")),
-    Case("FILES_MISSING", without_of("torchcodec", "torchcodec/x.so.1"), without_of("torchcodec", "torchcodec/x.txt")),
-    Case("FILES_MISSING", kernels_without("kernels/ops.py"), kernels_without("kernels/ops.txt")),
     Case("UNREADABLE", lambda home: home.torch().site.joinpath("torch-2.9.1.dist-info").rename(home.root / "x"), torch),
 )  # fmt: skip
 

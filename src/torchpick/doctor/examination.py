@@ -42,7 +42,6 @@ _BESIDE: tuple[Check, ...] = (
     gpusupport.without_kernels,
     gpusupport.runtimes,
     gpusupport.twice,
-    presence.incomplete,
     presence.undone,
     loading.lacking,
     loading.library_path,

@@ -14,7 +14,7 @@ from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.environment.world import uv_project
 from torchpick.errors import TorchpickError
-from torchpick.model.build import COMPANIONS, TRIO
+from torchpick.model.build import TRIO
 from torchpick.model.finding import NOTE, Ailment, Finding
 from torchpick.model.versions import grouped, normal, some_of
 from torchpick.projects import backends
@@ -127,23 +127,6 @@ def unreadable(subject: EnvironmentUnderTest) -> Iterator[Finding]:
         # pip refuses to replace what has no RECORD.
         advice = f"remove that folder, and install {name} again" if name else None
         yield Finding(Ailment.UNREADABLE, f"{where} {what}", {"where": where, "what": what}, advice=advice)
-
-
-def incomplete(subject: EnvironmentUnderTest) -> Iterator[Finding]:
-    """Files that are gone of what torch needs, and of what has code for a GPU."""
-    here = subject.environment
-    names = {package.target for package in subject.inspected} | {*COMPANIONS, "torchcodec", "numpy"}
-    for package in here.named(""):
-        relevant = package.name in names or package.name.startswith(OF_TORCH)
-        if relevant and (paths := gone(package)):
-            ours = package.name in COMPANIONS
-            yield Finding(
-                Ailment.FILES_MISSING,
-                f"{package.label} lacks {some_of(paths)}",
-                {"package": package.label, "missing": list(paths)},
-                cure=None if ours else remedy.put_back(here, subject.run.shell, package),
-                by_torch=ours,
-            )
 
 
 def gone(package: distributions.Distribution) -> tuple[str, ...]:

@@ -123,7 +123,7 @@ def of(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> Remedy | s
     needs = tuple(dict.fromkeys(finding.needs for finding in findings if finding.needs and remedy.kept))
     # Nothing less brings the files of a recorded build back. Both installers would take the newest of every
     # dependency along, numpy too, so that is for where a dependency is missing.
-    again = bool(ailments & {Ailment.TORCH_BROKEN, Ailment.FILES_MISSING}) and _is_recorded(remedy, here)
+    again = Ailment.TORCH_BROKEN in ailments and _is_recorded(remedy, here)
     alone = again and not needs and not ailments & {Ailment.REQUIREMENT_MISSING, Ailment.MISSING_LIBRARY}
     return remedy._replace(request=request, flags=flags, needs=needs, reinstalled=again, alone=alone)
 

@@ -38,7 +38,6 @@ class Ailment(Enum):
     PACKAGE_DRIVER_TOO_OLD = (ERROR, "the driver does not carry the CUDA that the package brings (error 35)")
     PACKAGE_NO_KERNELS = (ERROR, "its kernels fail on the GPU, whatever torch itself can do")
     REQUIREMENT_MISSING = (ERROR, "it cannot be imported, or loads libraries that are not there")
-    FILES_MISSING = (ERROR, "its import fails, or what calls the files that are gone")
     NUMPY_TOO_NEW = (ERROR, "this torch was compiled against NumPy 1: Numpy is not available")
     MISSING_LIBRARY = (ERROR, "the loader fails: cannot open shared object file: No such file or directory")
     TORCH_TWICE = (WARNING, "which one is imported depends on the search path, and an installer changes only one")
