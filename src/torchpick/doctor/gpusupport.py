@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,7 +17,7 @@ from torchpick.model.build import COMPANIONS, FAMILIES, MAKERS, NOT, PARTLY, Obj
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.versions import grouped, some_of
-from torchpick.wheels import judging, readings
+from torchpick.wheels import judging
 from torchpick.wheels.librarycode import union
 
 # What is objected to, where it concerns an installed build.
@@ -113,21 +112,18 @@ def compiled_at_first_use(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 
 
 def partial(subject: EnvironmentUnderTest) -> Iterator[Finding]:
-    """A library of torch itself without code for a GPU that the rest of it supports."""
-    torch, recorded = subject.torch, subject.environment.find("torch")
-    gpus = [gpu for gpu in subject.machine.nvidia if torch is not None and torch.fit(gpu) is not Fit.NONE]
-    if torch is None or recorded is None or not gpus:
+    """A library of torch itself that is known to lack code for a GPU that the rest of it supports."""
+    torch = subject.torch
+    row = torch and subject.table.find(subject.machine.platform.name, torch.release, torch.backend)
+    if torch is None or row is None or not torch.runs:
         return
-    counted, _ = judging.without_vendored(readings.read_distribution(recorded, "torch").libraries, "torch")
-    judges = ((gpu.index, subject.judge._replace(gpu=gpu.arch)) for gpu in gpus if gpu.arch)
-    verdicts = ((index, verdict) for index, judge in judges for verdict in judging.judge_torch(counted, judge))
-    failing = ((os.path.basename(verdict.path), index, verdict.text) for index, verdict in verdicts if verdict.fails)
-    for library, gpu, why in sorted(failing):
+    lacks = ((gpu, library) for gpu in subject.machine.nvidia for library in remarks.lacking(row, gpu))
+    for gpu, library in lacks:
         needs = remarks.NEEDS.get(library.partition(".")[0].removeprefix("lib"))
         yield Finding(
             Ailment.PARTIAL_LIBRARY,
-            f"{library} of {torch.label} supports {subject.labels(gpu)} only in part: {why}",
-            {**_seen(torch), "library": library, "gpus": [gpu]},
+            f"{library} of {torch.label} was built mostly without {gpu.label}",
+            {**_seen(torch), "library": library, "gpus": [gpu.index]},
             advice=needs and f"{needs}; `torchpick list --whole` names the builds that have all of it",
         )
 
