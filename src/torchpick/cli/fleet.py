@@ -16,7 +16,7 @@ from torchpick.cluster import emit, sources
 from torchpick.cluster.emit import SiteEnvironment
 from torchpick.cluster.engine import ClusterError, Engine
 from torchpick.decide import refusal, several
-from torchpick.decide.several import Groups, Upgrade
+from torchpick.decide.several import Groups, HostGroup, Upgrade
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, NoBuildError, UsageError
 from torchpick.install.question import read_wish
@@ -25,7 +25,7 @@ from torchpick.model import VERSION
 from torchpick.model.address import public, redacted
 from torchpick.model.fleet import Fleet, Hosts
 from torchpick.model.machine import Note
-from torchpick.model.pick import GpuPlace, Group, Request, Wish, group_json, machines_of, pip_words
+from torchpick.model.pick import GpuPlace, Request, Wish, group_json, machines_of, pip_words
 from torchpick.model.versions import grouped
 from torchpick.run import Run
 
@@ -90,7 +90,7 @@ def _refusal(outlook: Groups, run: Run, most: int | None) -> NoBuildError:
 
 
 def _say(args: Arguments, outlook: Groups, refused: NoBuildError | None, date: str | None) -> None:
-    environments = tuple(_environment(group, outlook.fleet, outlook.wish) for group in outlook.plan)
+    environments = tuple(map(_environment, outlook.groups))
     written = _write(args, outlook, environments)
     if args.json:
         facts = {**_json(outlook, environments), **({"error": refused} if refused is not None else {})}
@@ -138,16 +138,14 @@ white-space:pre-wrap;overflow-wrap:anywhere}}</style>
 """
 
 
-def _environment(group: Group, fleet: Fleet, wish: Wish) -> SiteEnvironment:
-    build = group.verdict.build
-    url = public(build.index_url(wish.index_base, wish.channel))
-    places = machines_of(group.members)
+def _environment(group: HostGroup) -> SiteEnvironment:
+    build, wish = group.pick.build, group.pick.wish
     return SiteEnvironment(
         name=f"torch-{build.version.replace('+', '-')}",
         version=build.version,
         backend=build.backend,
-        hosts=fleet.hosts(places),
-        install=shlex.join(["pip", "install", *pip_words(build, wish, url)]),
+        hosts=group.hosts,
+        install=shlex.join(["pip", "install", *pip_words(build, wish, public(group.pick.index_url))]),
     )
 
 
