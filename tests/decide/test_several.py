@@ -185,6 +185,9 @@ def test_what_was_weighed_for_several_machines_is_that_of_the_one_that_is_worst_
     assert found.changes == ()
     late = several.pick((machine("sm_80", driver="560.28.03"), machine("sm_90")), table([builds[0]]), Wish())
     assert [change.text for change in late.changes] == ["with driver 580 or newer: torch 2.11.0+cu130"]
+    # What the others would not run anyway, no change of one machine brings.
+    without = several.pick((machine("sm_80", driver="560.28.03"), machine("sm_61")), table([builds[0]]), Wish())
+    assert without.changes == ()
 
 
 def test_a_row_for_each_gpu_has_the_newest_driver_that_supports_it() -> None:

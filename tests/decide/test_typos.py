@@ -77,7 +77,7 @@ def test_what_is_something_else_than_a_package_is_said_to_be_that(
         ("torchvison[x]", "torchvision[x]"), ("torchaudoi", "torchaudio"), ("torchvusion", "torchvision"),
         ("pytorch-cuda[x]>=2", "torch[x]>=2"), ("Torch_GPU", "torch"), ("pytroch", "torch"),
         ("torchh", ""),  # an end may be on purpose, a number too, and the first letter is right
-        ("torch1audio", ""), ("porch", ""), ("torchxyion", ""),  # two letters
+        ("torch1audio", ""), ("porch", ""), ("a100==1", ""), ("torchxyion", ""),  # two letters
         *((word, "") for word in ("cud", "cu1", "cu1268", "rocm", "90", "39000", "a1", "a1000", "t", "a.cfg", "vlm")),
 ])  # fmt: skip
 def test_one_letter_off_a_name_of_torch_is_a_typo(word: str, meant: str) -> None:

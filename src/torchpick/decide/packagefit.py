@@ -268,12 +268,9 @@ class PackageFit:
         """PTX needs a driver of the toolkit's CUDA or newer; where only the major is known, of its last minor."""
         if self.driver_cuda is None or package.cuda is None or package.major is None:
             return True
-        cuda = numbers(package.cuda)
-        if len(cuda) < 2:
-            cuda = max(
-                (minor for minor in map(numbers, self.drivers.toolkits) if minor[0] == package.major), default=cuda
-            )
-        return numbers(self.driver_cuda) >= cuda
+        known = (numbers(toolkit) for toolkit in self.drivers.toolkits)
+        last = max((toolkit for toolkit in known if toolkit[0] == package.major), default=(package.major, 9))
+        return numbers(self.driver_cuda) >= (numbers(package.cuda) if "." in package.cuda else last)
 
 
 def _loaded(package: Package, torch_cuda: str | None) -> str | None:
