@@ -66,6 +66,8 @@ NO_12 = "and CUDA 12 needs driver 525.60.13 or newer; this one is 470.82"
         ({"cuda": "12", "code": (code("compute_80"),)}, machine(driver="575.51.03"), None),
         ({"cuda": "12", "code": (code("compute_80"),)}, machine(driver="570.26"), "built for compute_80"),
         ({"cuda": "13", "code": (code("compute_80"),)}, machine(driver="615.36"), "built for compute_80"),
+        ({"cuda": "14", "code": (code("compute_80"),)}, machine()._replace(driver=Driver(None, "14.5")),
+         "built for compute_80"),
         ({"cuda": "11", "code": (code("compute_80"),)}, machine(driver="520.61.05"), None),
         ({"cuda": "11", "code": (code("compute_80"),)}, machine(driver="515.43.04"), "built for compute_80"),
         ({"cuda": "12.8", "code": (code("compute_80"),)}, machine(driver="570.26"), None),
