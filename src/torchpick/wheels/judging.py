@@ -308,20 +308,12 @@ def choose_variants(
             continue
         able = [cuda for cuda, library in members.items() if judge is not None and _runs(library, cuda, judge)]
         wanted = numbers(torch_cuda) if torch_cuda else max(able or members)
-        pick = wanted if wanted in members else None
-        if pick is None:
-            # The loader asks for torch's own CUDA; the nearest older one of its major is what it can be given.
-            pick = max((cuda for cuda in members if cuda[0] == wanted[0] and cuda < wanted), default=None)
+        # The loader asks for torch's own CUDA; the nearest older one of its major is what it can be given.
+        pick = max((cuda for cuda in members if cuda[0] == wanted[0] and cuda <= wanted), default=None)
         left.update(library.path for cuda, library in members.items() if cuda != pick)
-        why = (
-            f"that torch for CUDA {torch_cuda} loads"
-            if torch_cuda
-            else f"for the newest CUDA{' that runs here' if able else ''}, as no torch was given"
-        )
-        if pick is None:
-            notes.append(f"it has no library {why}")
-        else:
-            notes.append(f"judged {_name(members[pick])}, the one {why}")
+        newest = f"for the newest CUDA{' that runs here' if able else ''}, as no torch was given"
+        why = f"that torch for CUDA {torch_cuda} loads" if torch_cuda else newest
+        notes.append(f"it has no library {why}" if pick is None else f"judged {_name(members[pick])}, the one {why}")
     return tuple(library for library in libraries if library.path not in left), tuple(notes)
 
 
