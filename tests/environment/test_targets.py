@@ -113,8 +113,8 @@ def test_of_two_folders_the_first_has_the_project_and_an_empty_torch_says_no_cud
     assert first is not None
     assert (first.version, first.folder) == ("1.0", folders[1])
     assert distributions.find_installed("other", folders) is None
-    assert distributions.cuda_of(folders) == "12.8"
-    assert distributions.cuda_of(folders[:2]) is None
+    assert distributions.torch_facts(folders).cuda == "12.8"
+    assert distributions.torch_facts(folders[:2]).cuda is None
 
 
 @pytest.mark.parametrize("word", ["--break-system-packages", "--target=x", "-t", "--prefix", "--prefix=/x"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from torchpick.environment import distributions
 from torchpick.wheels import readings
 
 
@@ -40,4 +41,4 @@ def test_a_list_is_found_wherever_it_lies_and_the_first_of_two_counts(text: str,
     ("cuda: str | None = None\nhip: str | None = '7.0'", None, "7.0"), ("cudart = '9.0'\n# hip = '5.0'", None, None),
 ])  # fmt: skip
 def test_a_version_file_says_which_toolkit(text: str, cuda: str | None, hip: str | None) -> None:
-    assert readings.parse_version_file(f"__version__ = '2.9.0+x'\n{text}\n") == ("2.9.0+x", cuda, hip, ())
+    assert distributions.parse_version_file(f"__version__ = '2.9.0+x'\n{text}\n") == ("2.9.0+x", cuda, hip, ())

@@ -10,7 +10,7 @@ import pytest
 
 from tests.wheels import making
 from torchpick.environment import distributions
-from torchpick.environment.distributions import Environment
+from torchpick.environment.distributions import Environment, TorchFacts
 from torchpick.errors import RequirementError, UsageError, WheelError, WheelLayoutError
 from torchpick.index import pages
 from torchpick.knowledge.compat import Knowledge
@@ -19,7 +19,7 @@ from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.wheels import inspect_target, librarycode
 from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.librarycode import texts
-from torchpick.wheels.readings import WHOLE, Reading, TorchFacts
+from torchpick.wheels.readings import WHOLE, Reading
 
 WHEEL = making.wheel({"pkg/_C.so": making.library(making.module("sm_80"))}) + b""
 

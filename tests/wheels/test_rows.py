@@ -10,6 +10,7 @@ from typing import Any
 
 from tests import recorded
 from tests.wheels import making
+from torchpick.environment.distributions import TorchFacts
 from torchpick.errors import TorchpickError
 from torchpick.index import pages
 from torchpick.index.pages import ProjectFile
@@ -18,7 +19,7 @@ from torchpick.model.build import Build, Evidence
 from torchpick.model.fields import plain
 from torchpick.model.package import WheelRule
 from torchpick.wheels import librarycode, listed, refresh, wheelfiles
-from torchpick.wheels.readings import WHOLE, Reading, TorchFacts
+from torchpick.wheels.readings import WHOLE, Reading
 
 FILE = Path(__file__).with_name("rows.json")
 LINUX = "manylinux_2_28_x86_64"

@@ -8,6 +8,7 @@ import pytest
 
 from tests import recorded
 from tests.wheels import making
+from torchpick.environment.distributions import TorchFacts
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import COMPILES, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN, is_unified
@@ -15,7 +16,7 @@ from torchpick.model.machine import Driver
 from torchpick.wheels import librarycode
 from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict, is_counted, judge_package, judge_reading
 from torchpick.wheels.librarycode import CodeContents, Library
-from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
+from torchpick.wheels.readings import FLAGS, WHOLE, Reading
 
 
 def of(*groups: tuple[int, str], path: str = "lib.so", **how: object) -> Library:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from torchpick.decide import buildfit
 from torchpick.decide.demands import is_backend
 from torchpick.environment import distributions, world
-from torchpick.environment.distributions import Distribution, Environment
+from torchpick.environment.distributions import Distribution, Environment, TorchFacts
 from torchpick.errors import WheelError
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import Build, Evidence, Verdict, family_of, toolkit_order
@@ -81,12 +81,11 @@ def cuda_of_runtime(lines: Iterable[str]) -> str | None:
 # AMD's own torch has no kernels: those for a target are a package beside it (ROCm/TheRock RELEASES.md). Others are of a
 # family, such as -gfx11, and hold what its targets share.
 _KERNELS = re.compile(r"amd-torch-device-(gfx[0-9a-f]{3,4}\b)?")
-_PYTHON_LIBRARIES = ("lib/libtorch_python.so", "lib/torch_python.dll", "lib/libtorch_python.dylib")
 
 
 def read(here: Environment, machine: Machine, table: Table) -> InstalledTorch | None:
     """The installed torch; None where its version cannot be read."""
-    facts = readings.parse_version_file(world.text_of(os.path.join(here.torches[0], "torch", "version.py")))
+    facts = distributions.torch_facts(here.torches)
     recorded = here.find("torch")
     version = facts.version or (recorded.version if recorded is not None else None)
     return None if version is None else _judged(version, facts, here, machine, table)
@@ -97,12 +96,10 @@ def named(version: str, cuda: str | None, here: Environment, machine: Machine, t
     label = version.partition("+")[2]
     if family_of(label) == "cuda" and is_backend(label):
         cuda = ".".join(map(str, toolkit_order(label)))
-    return _judged(version, readings.TorchFacts(version, cuda, None), here, machine, table)
+    return _judged(version, TorchFacts(version, cuda, None), here, machine, table)
 
 
-def _judged(
-    version: str, facts: readings.TorchFacts, here: Environment, machine: Machine, table: Table
-) -> InstalledTorch:
+def _judged(version: str, facts: TorchFacts, here: Environment, machine: Machine, table: Table) -> InstalledTorch:
     """The torch in the first folder of the environment, with the decision's own verdict on it."""
     folder = next(iter(here.torches), os.devnull)
     backend = _backend(version, facts)
@@ -141,7 +138,7 @@ def _build(torch: InstalledTorch, machine: Machine, libraries: Mapping[str, str]
     )
 
 
-def _backend(version: str, facts: readings.TorchFacts) -> str:
+def _backend(version: str, facts: TorchFacts) -> str:
     """The backend by the local label, else by what the version file says it was built with."""
     label = version.partition("+")[2]
     if is_backend(label):
@@ -157,9 +154,7 @@ def _arches(here: Environment, folder: str) -> tuple[Arch, ...] | None:
     if recorded is not None and any(map(_KERNELS.match, recorded.requires)):
         targets = (_KERNELS.match(kernels.name) for kernels in here.named("amd-torch-device-"))
         return tuple(Arch.parse(match[1]) for match in targets if match and match[1])
-    paths = (os.path.join(folder, "torch", name) for name in _PYTHON_LIBRARIES)
-    flags = next((compiled for path in paths if (compiled := readings.flags_of(path)) is not None), None)
-    if flags is not None:
+    if (flags := readings.flags_in(folder)) is not None:
         return flags
     for name in ("libtorch_cuda.so", "torch_cuda.dll"):
         largest = librarycode.read_library(os.path.join(folder, "torch", "lib", name), name)
@@ -206,7 +201,7 @@ def packages(environment: Environment) -> tuple[tuple[Reading, ...], tuple[tuple
 
 def version(folder: str, package: str) -> str | None:
     """What a companion's version file says, local label included."""
-    return readings.parse_version_file(world.text_of(os.path.join(folder, package, "version.py"))).version
+    return distributions.parse_version_file(world.text_of(os.path.join(folder, package, "version.py"))).version
 
 
 def needs(path: str) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from torchpick.environment.world import (
     with_pth,
 )
 from torchpick.errors import InstallerError, TorchpickError, UsageError
+from torchpick.model.arch import Arch
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Python
 from torchpick.model.metadata import MOST_REQUIRES, read_headers
@@ -237,11 +238,31 @@ def _manager_of(stdlib: str) -> str | None:
     return match[1].strip() if match else "the system's package manager owns it"
 
 
-def cuda_of(folders: Iterable[str]) -> str | None:
-    """The CUDA that the torch in them says it was built for; None for a cpu build and where it does not say."""
-    texts = (text_of(os.path.join(folder, "torch", "version.py")) for folder in folders)
-    match = re.search(r"^cuda\b[^=\n]*=\s*['\"]([\d.]+)['\"]", next(filter(None, texts), ""), re.MULTILINE)
-    return match[1] if match else None
+VERSION_FILE = "torch/version.py"
+_VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]{1,64})['\"]", re.MULTILINE)
+_CUDA = re.compile(r"^cuda(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[.\d]*['\"]", re.MULTILINE)
+_HIP = re.compile(r"^hip(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[^'\"]{0,40}['\"]", re.MULTILINE)
+
+
+class TorchFacts(NamedTuple):
+    """What PyTorch reports about itself: torch/version.py and the compiled list of architectures."""
+
+    version: str | None = None
+    cuda: str | None = None
+    hip: str | None = None
+    flags: tuple[Arch, ...] = ()
+
+
+def parse_version_file(text: str) -> TorchFacts:
+    """Read torch/version.py, which is never run."""
+    version, cuda, hip = (pattern.search(text) for pattern in (_VERSION, _CUDA, _HIP))
+    return TorchFacts(version and version[1], cuda and cuda[1], hip and hip[1])
+
+
+def torch_facts(folders: Iterable[str]) -> TorchFacts:
+    """What the torch in these folders says of itself; nothing where there is none."""
+    texts = (text_of(os.path.join(folder, VERSION_FILE)) for folder in folders)
+    return parse_version_file(next(filter(None, texts), ""))
 
 
 def in_folder(folder: str, faults: Faults | None = None, *, metadata: bool = False) -> list[Distribution]:

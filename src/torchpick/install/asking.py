@@ -182,7 +182,7 @@ def installed_torch(wish: Wish, target: Environment) -> tuple[str, str | None, t
     # Without a label it may be the default index's own, where no backend is asked for.
     may_be_default = not plus and not wish.backends and wish.channel == "stable"
     wishes = (wish, wish._replace(backends=(DEFAULT_INDEX,))) if may_be_default else (wish,)
-    return version, None if plus else distributions.cuda_of(target.packages), wishes
+    return version, None if plus else distributions.torch_facts(target.packages).cuda, wishes
 
 
 def read_question(run: Run, order: Order) -> TargetQuestion:

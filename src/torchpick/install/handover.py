@@ -185,7 +185,7 @@ def job_of(question: TargetQuestion, learnt: Learnt) -> Job:
         no_deps=order.no_deps,
         offline=question.run.offline,
         passed_on=order.passed_on,
-        cuda_installed=distributions.cuda_of(target.packages) if "+" not in pick.version else None,
+        cuda_installed=distributions.torch_facts(target.packages).cuda if "+" not in pick.version else None,
         elsewhere=question.elsewhere,
         notes=tuple(dict.fromkeys(notes)),
     )

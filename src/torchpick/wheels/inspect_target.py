@@ -61,7 +61,7 @@ def read_file(path: str, shown: str) -> Reading:
 def torch_cuda(python: str | None) -> str | None:
     """The CUDA of the torch that is installed for a Python, from its version file; None without one."""
     environment = distributions.read_environment(python or sys.executable, os.environ, metadata=False)
-    return distributions.cuda_of(environment.torches)
+    return distributions.torch_facts(environment.torches).cuda
 
 
 def judge_machines(

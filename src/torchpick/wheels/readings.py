@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from torchpick.environment import distributions, rewrite, world
+from torchpick.environment import distributions, rewrite
+from torchpick.environment.distributions import VERSION_FILE, TorchFacts
 from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
@@ -34,26 +35,9 @@ FLAGS, SAMPLE, WHOLE = "flags", "sample", "whole"
 # cuDNN's 717 MB are sampled. A torch wheel is read by its flags, which takes about 1 % of it.
 DEFAULT_WHOLE = 512 << 20
 
-VERSION_FILE = "torch/version.py"
-PYTHON_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
-_VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]{1,64})['\"]", re.MULTILINE)
-_CUDA = re.compile(r"^cuda(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[.\d]*['\"]", re.MULTILINE)
-_HIP = re.compile(r"^hip(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[^'\"]{0,40}['\"]", re.MULTILINE)
-
-
-class TorchFacts(NamedTuple):
-    """What PyTorch reports about itself: torch/version.py and the compiled list of architectures."""
-
-    version: str | None = None
-    cuda: str | None = None
-    hip: str | None = None
-    flags: tuple[Arch, ...] = ()
-
-
-def parse_version_file(text: str) -> TorchFacts:
-    """Read torch/version.py, which is never run."""
-    version, cuda, hip = (pattern.search(text) for pattern in (_VERSION, _CUDA, _HIP))
-    return TorchFacts(version and version[1], cuda and cuda[1], hip and hip[1])
+PYTHON_LIBRARIES = tuple(
+    f"torch/lib/{name}" for name in ("libtorch_python.so", "torch_python.dll", "libtorch_python.dylib")
+)
 
 
 _ONE = rb"(?:sm|compute)_\d{2,3}[af]?"
@@ -84,9 +68,11 @@ def compiled_flags(chunks: Iterable[Buffer]) -> tuple[Arch, ...] | None:
     return _arches_of_flags(singles.pop()) if len(singles) == 1 else None
 
 
-def flags_of(path: str) -> tuple[Arch, ...] | None:
-    """The architectures that a libtorch_python names itself."""
-    return look_into(path, lambda buffer: compiled_flags([buffer]))
+def flags_in(folder: str) -> tuple[Arch, ...] | None:
+    """The architectures that the torch in a folder names itself."""
+    paths = (os.path.join(folder, name) for name in PYTHON_LIBRARIES)
+    flags = (look_into(path, lambda buffer: compiled_flags([buffer])) for path in paths)
+    return next((arches for arches in flags if arches is not None), None)
 
 
 def _flags_in(buffer: Buffer, singles: set[bytes]) -> bytes | None:
@@ -186,11 +172,9 @@ def read_distribution(package: distributions.Distribution, target: str) -> Readi
 
 def _torch_of(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
     present = {path.replace(os.sep, "/") for path in files}
-    library = next((path for path in PYTHON_LIBRARIES if path in present), None)
-    if VERSION_FILE not in present or library is None:
+    if VERSION_FILE not in present or present.isdisjoint(PYTHON_LIBRARIES):
         return None
-    torch = parse_version_file(world.text_of(str(folder / VERSION_FILE)))
-    return torch._replace(flags=flags_of(str(folder / library)) or ())
+    return distributions.torch_facts((str(folder),))._replace(flags=flags_in(str(folder)) or ())
 
 
 # Raised where the readers of wheels find more or other things than before: older readings are then read anew.

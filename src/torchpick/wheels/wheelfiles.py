@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 from typing import Any
 from zipfile import ZipInfo
 
+from torchpick.environment.distributions import VERSION_FILE, TorchFacts, parse_version_file
 from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.index.pages import ProjectFile
@@ -27,12 +28,9 @@ from torchpick.wheels.readings import (
     FLAGS,
     PYTHON_LIBRARIES,
     SAMPLE,
-    VERSION_FILE,
     WHOLE,
     Reading,
-    TorchFacts,
     compiled_flags,
-    parse_version_file,
 )
 
 # A sample may cost so much of the wheel, its directory included.
