@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.stories.asking import codes, noted, plan
-from torchpick.cli import main
 from torchpick.model.package import Stack
 
 
@@ -38,22 +37,6 @@ def test_no_driver_and_no_other_index_is_named_where_no_version_has_code() -> No
         "with driver 580 or newer: vllm 0.33.0, torch 2.14.0+cu130"
         in plan("vllm>=0.20", gpu="a100", driver="550.54.15").hints
     )
-
-
-@pytest.mark.parametrize(
-    ("asked", "note"),
-    [
-        (["onnxruntime-gpu<1.27"], "with driver 525 or newer: onnxruntime-gpu 1.26.0, "),
-        (["onnxruntime-gpu", "--cpu"], "with driver 580 or newer: onnxruntime-gpu 1.31.1, "),
-    ],
-)
-def test_a_newer_driver_for_what_takes_no_torch(
-    asked: list[str], note: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    machine = ["--gpu", "a100", "--driver", "470.57.02", "--platform", "linux-x86_64", "--python", "3.11"]
-
-    assert main(["plan", "--offline", *machine, *asked]) == 0
-    assert note in capsys.readouterr().err
 
 
 def test_sglang_comes_with_torch_and_torchaudio_of_one_cuda() -> None:

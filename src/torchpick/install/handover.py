@@ -11,7 +11,6 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, cast
 
-from torchpick.decide import buildfit
 from torchpick.decide.answer import Answer, decided
 from torchpick.decide.demands import PackageDemand, required
 from torchpick.environment import distributions, shell
@@ -267,7 +266,7 @@ def _objection(gpu: int | None, torch: str | None, pick: Pick) -> Objection | No
     return None
 
 
-# Or to an environment that is only planned: every pin, its costs, and what other drivers would take.
+# Or to an environment that is only planned: every pin, and its costs.
 
 
 def plan_environment(run: Run, order: Order) -> tuple[Stack, Callable[[Machine], Answer] | None]:
@@ -297,7 +296,7 @@ def plan_environment(run: Run, order: Order) -> tuple[Stack, Callable[[Machine],
         )
 
     stack = _with_vendors_files(run, stack, learnt.answer.pick)
-    notes = (*stack.notes, *index_notes(question, learnt), *_with_a_newer_driver(question, learnt, again))
+    notes = (*stack.notes, *index_notes(question, learnt))
     folders = {project.name for project in question.placed if project.file is None}
     return stack._replace(notes=notes, download=_download(learnt, stack, folders)), again
 
@@ -324,35 +323,3 @@ def _download(learnt: Learnt, stack: Stack, folders: Container[str]) -> tuple[in
     unknown = tuple(name for name, size in sizes.items() if size is None)
     total = sum(size for size in sizes.values() if size is not None)
     return (total, unknown) if total else None
-
-
-def _with_a_newer_driver(question: TargetQuestion, learnt: Learnt, again: Callable[[Machine], Answer]) -> list[Note]:
-    """What the newest driver would take instead, and the oldest that takes the same."""
-    machine = question.machine
-    if machine.driver is None or machine.driver.source == "assumed" or not machine.nvidia:
-        return []
-    drivers = question.run.knowledge.rules.drivers
-    own = drivers.branch_number(machine.driver)
-    numbers = [branch for branch in drivers.branches if branch > own]
-    newer = [buildfit.with_driver(machine, str(number), drivers) for number in numbers]
-    newest = again(newer[-1]) if newer else learnt.answer
-    shown = _shown(newest)
-    if not newest.ok or shown == _shown(learnt.answer) or _releases(newest) == _releases(learnt.answer):
-        return []
-    # What runs on a driver runs on every newer one, and torch on none that does not carry its CUDA.
-    has_torch = any(pin.name == "torch" for pin in newest.environment.packages)
-    cuda, os = newest.pick.build.cuda if has_torch else None, machine.driver_os
-    able = (other for other in newer if not cuda or (other.driver and drivers.supports_cuda(other.driver, cuda, os)))
-    oldest = next(other for other in able if _shown(again(other)) == shown)
-    return [Note("NEWER_DRIVER", f"with driver {numbers[newer.index(oldest)]} or newer: {shown}")]
-
-
-def _releases(answer: Answer) -> list[str]:
-    """What is pinned, but for the backend, which nobody changes a driver for."""
-    return [f"{pin.name} {pin.version.partition('+')[0]}" for pin in answer.environment.packages]
-
-
-def _shown(answer: Answer) -> str:
-    """Torch and what links CUDA; what else moves is of no interest here."""
-    pins = (pin for pin in answer.environment.packages if pin.name in TRIO or pin.cuda is not None)
-    return ", ".join(f"{pin.name} {pin.version}" for pin in pins)
