@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 # Where an image keeps what the variables name.
 _IN_IMAGE = "/opt/torchpick"
-# Tools whose projects read none of pip's or uv's variables.
-_OTHERS = ("poetry", "pdm", "pixi", "conda", "mamba", "micromamba")
+# Tools that take no constraint from pip's or uv's variables.
+_OTHERS = ("poetry", "pdm", "pixi", "conda", "mamba", "micromamba", "pip-compile")
 # What uv does in a project or for a script, where it reads no constraints from variables.
 _OF_PROJECTS = ("sync", "lock", "add", "remove", "export", "run")
 # Settings that name places which may have the very version, or make pip reject a page of links, as it has no dates.
@@ -131,19 +131,13 @@ def command_of(run: Run, argv: Sequence[str]) -> tuple[Pick, Command]:
 def not_taken_notes(argv: Sequence[str]) -> tuple[Note, ...]:
     """What takes torch from a file of its own."""
     name = os.path.basename(argv[0]).lower().removesuffix(".exe")
-    of_project = name == "uv" and argv[1:2] and argv[1] in _OF_PROJECTS
-    if name in _OTHERS:
-        text = f"{name} reads none of these variables: `torchpick url` says which build to name there"
-    elif name == "pip-compile":
-        text = (
-            f"{name} reads no constraint of a variable: `torchpick extras --write FILE --backend TAG` writes it a file"
-        )
-    elif of_project and ("--no-project" not in argv or any(word.startswith("--with") for word in argv)):
-        pins = "`torchpick extras --for app` writes every build into a project, `torchpick pin` the pick into a script"
-        text = f"`uv {argv[1]}` takes torch as its project, script or `--with` says, not by variables: {pins}"
-    else:
+    of_uv = name == "uv" and argv[1:2] and argv[1] in _OF_PROJECTS
+    is_apart = "--no-project" in argv and not any(word.startswith("--with") for word in argv)
+    if not (name in _OTHERS or (of_uv and not is_apart)):
         return ()
-    return (Note("NOT_TAKEN", text),)
+    ways = "`torchpick extras` writes or shows what goes into those of a project, `torchpick pin` writes a script's"
+    tool = f"uv {argv[1]}" if of_uv else name
+    return (Note("NOT_TAKEN", f"`{tool}` takes torch as files of its own say, not by variables: {ways}"),)
 
 
 def _check_image(run: Run, pick: Pick) -> None:
