@@ -5,30 +5,11 @@ import pytest
 from torchpick import api
 from torchpick.install.handover import verify_pick
 from torchpick.machine import verify
-from torchpick.machine.verify import Ran, Results
+from torchpick.machine.verify import Results
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.machine import Gpu
 
 PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
-
-
-@pytest.mark.parametrize("torch", ["2.16.0a0+git", None])
-def test_of_a_build_that_it_does_not_know_it_says_nothing(torch: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = Ran(0, "sm_61", ok=False)
-    monkeypatch.setattr(verify, "run_kernels", lambda *_: (torch, (ran,), None))
-
-    assert verify_pick(PICK, "python", {}) == (torch, ((ran, None),), None)
-
-
-def test_of_a_build_that_it_knows_it_says_what_stands_against_this_gpu_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = next(each for each in PICK.considered if [one.gpu for one in each.objections] == [0])
-    both = verdict._replace(objections=(*verdict.objections, verdict.objections[0]._replace(gpu=1)))
-    ran = tuple(Ran(number, "x", ok=False) for number in (0, 1))
-    monkeypatch.setattr(verify, "run_kernels", lambda *_: (verdict.build.version, ran, None))
-
-    for known, gpus in ((verdict, [0, 0]), (both, [0, 1])):
-        _, found, _ = verify_pick(PICK._replace(considered=(known,)), "python", {})
-        assert [objection and objection.gpu for _, objection in found] == gpus
 
 
 def test_an_xpu_build_computes_on_intels_gpus_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,9 +25,7 @@ from torchpick.run import Run
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.doctor.remedy import Remedy
-    from torchpick.install.handover import Verified
-    from torchpick.machine.verify import Ran
-    from torchpick.model.build import Objection
+    from torchpick.machine.verify import Ran, Results
 
 
 def run(args: Arguments) -> int:
@@ -107,7 +105,7 @@ def run_installer(args: Arguments, question: TargetQuestion, handed: tuple[Job, 
         print(console.as_json(pick, "install", **_outcome(command, status, verified, failure)))
         return die_of(status)
     _, results, compiles = verified or (None, (), None)
-    for ran, _ in results:
+    for ran in results:
         if ran.ok:
             console.message(f"verified: {plain(_gpu_name(ran))}: computes")
     if compiles is not None:
@@ -148,9 +146,9 @@ def _lacking(job: Job, command: Command) -> InstallerError | None:
     )
 
 
-def _broken(verified: Verified, pick: Pick) -> InstallerError | None:
+def _broken(verified: Results, pick: Pick) -> InstallerError | None:
     torch, results, _ = verified
-    broken = [_failure(ran, objection) for ran, objection in results if not ran.ok]
+    broken = [_failure(ran) for ran in results if not ran.ok]
     if not broken:
         return None
     message = f"torch {torch or pick.version} does not compute here: {'; '.join(broken)}"
@@ -160,7 +158,7 @@ def _broken(verified: Verified, pick: Pick) -> InstallerError | None:
 
 
 def _outcome(
-    command: Command, status: int, verified: Verified | None, failure: InstallerError | None
+    command: Command, status: int, verified: Results | None, failure: InstallerError | None
 ) -> dict[str, object]:
     of_installer = status if failure is None or failure.code == "INSTALLER" else 0
     answer: dict[str, object] = {"installer": {"name": command.installer, "status": of_installer}}
@@ -168,8 +166,7 @@ def _outcome(
         answer.update(status="error", exit=status if status > 0 else 128 - status, error=failure)
     if verified is not None:
         torch, results, compiles = verified
-        ran = [{**one._asdict(), "code": objection and objection.code} for one, objection in results]
-        answer["verify"] = {"torch": torch, "compiles": compiles, "ran": ran}
+        answer["verify"] = {"torch": torch, "compiles": compiles, "ran": [ran._asdict() for ran in results]}
     return answer
 
 
@@ -177,7 +174,7 @@ def _gpu_name(ran: Ran) -> str:
     return f"GPU {ran.gpu}, {ran.name}" if ran.gpu is not None else ran.name
 
 
-def _failure(ran: Ran, objection: Objection | None) -> str:
-    """A GPU where it failed: what the table says of the build there, and what torch itself said."""
+def _failure(ran: Ran) -> str:
+    """A GPU where it failed, and what torch itself said."""
     first = next(iter(ran.text.strip().splitlines()), "") or ran.error
-    return f"{_gpu_name(ran)}: {f'{objection.code}, {objection.text}; ' if objection else ''}{first}"
+    return f"{_gpu_name(ran)}: {first}"

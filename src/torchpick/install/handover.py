@@ -26,7 +26,7 @@ from torchpick.install.user_settings import note_indexes
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import Address, is_on_host_of, redacted
 from torchpick.model.arch import Fit
-from torchpick.model.build import COMPANIONS, TRIO, Build, Objection, Reason
+from torchpick.model.build import COMPANIONS, TRIO, Build, Reason
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Catalog, PackageFacts, Stack
 from torchpick.model.pick import Pick
@@ -35,10 +35,7 @@ from torchpick.run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.machine.verify import Ran
-
-    # The torch that ran kernels; what was run, with what the table says of the build where it failed; torch.compile.
-    Verified = tuple[str | None, tuple[tuple[Ran, Objection | None], ...], str | None]
+    from torchpick.machine.verify import Results
 
 
 _OFFLINE = "without `--offline` their wheels are read from your index"
@@ -244,7 +241,7 @@ def missing_torch(job: Job) -> str | None:
     return "there is no torch" if installed is None else f"there is torch {installed.version}"
 
 
-def verify_pick(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
+def verify_pick(pick: Pick, python: str, environ: Mapping[str, str]) -> Results:
     """Run the kernels on each GPU that counts, with the torch that this interpreter has now."""
     from torchpick.machine import verify
 
@@ -253,17 +250,7 @@ def verify_pick(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified
         kind = "cpu"  # nothing is here that it was picked for
     compiles = any(fit.fit is Fit.JIT for verdict in pick.verdicts for fit in verdict.fits)
     deadline_s = verify.JIT_DEADLINE_S if compiles else verify.DEADLINE_S
-    torch, results, how = verify.run_kernels(python, kind, gpus, environ, deadline_s)
-    return torch, tuple((ran, None if ran.ok else _objection(ran.gpu, torch, pick)) for ran in results), how
-
-
-def _objection(gpu: int | None, torch: str | None, pick: Pick) -> Objection | None:
-    """What the table says of the installed build on this GPU, where it says that it cannot run there."""
-    for verdict in pick.considered:
-        if verdict.build.version == torch:
-            about = [objection for objection in verdict.objections if objection.gpu == gpu]
-            return next(iter(about or verdict.objections), None)
-    return None
+    return verify.run_kernels(python, kind, gpus, environ, deadline_s)
 
 
 # Or to an environment that is only planned: every pin, and its costs.

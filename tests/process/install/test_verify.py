@@ -124,8 +124,7 @@ def test_install_verifies(published: World) -> None:
     assert "verified: torch.compile does not work here: it lacks " in done.stderr
 
 
-def test_install_says_it_in_the_terms_of_the_table(published: World) -> None:
-    """The environment holds another build than the pick, which the table judges."""
+def test_install_says_what_torch_says_where_it_does_not_compute(published: World) -> None:
     python = published.environment("uv")
     done = published.install(
         "torch", "--verify", "--json", python=python, status=3,
