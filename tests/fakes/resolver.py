@@ -23,6 +23,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
 from torchpick.environment import toml
+from torchpick.environment.requirementfiles import located
 from torchpick.install.command import Command, write_files
 
 HOST = "https://download.pytorch.org/whl"
@@ -177,9 +178,10 @@ def _words(command: Command) -> _Words:
 
 
 def _lines(file: str) -> list[Requirement]:
+    text = Path(located(file) if file.startswith("file:") else file).read_text("utf-8")
     if file.endswith("pyproject.toml"):
-        return [Requirement(each) for each in toml.loads(Path(file).read_text("utf-8"))["project"]["dependencies"]]
-    lines = [line.partition(" #")[0].split(" --")[0].strip() for line in Path(file).read_text("utf-8").splitlines()]
+        return [Requirement(each) for each in toml.loads(text)["project"]["dependencies"]]
+    lines = [line.partition(" #")[0].split(" --")[0].strip() for line in text.splitlines()]
     found = [Requirement(line) for line in lines if line and not line.startswith(("#", "-"))]
     return [each for each in found if _holds(each, "")]
 
