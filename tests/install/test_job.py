@@ -101,5 +101,5 @@ def test_what_of_an_installation_matters_to_a_resolution() -> None:
 
     assert resolution_options((*words, *switches)) == [*words, *switches]
     assert resolution_options(("--link-mode", "--pre", "--target", "x", "-v", "-C=a", "--target", "--pre")) == [
-        "--pre", "-C=a", "--pre",
+        "--pre", "-C", "a", "--pre",
     ]  # fmt: skip

@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from itertools import islice
 from typing import NamedTuple
 
 from torchpick.decide.remarks import installs_from
@@ -31,7 +30,7 @@ from torchpick.install.job import (
     requirement_lines,
     requirement_words,
 )
-from torchpick.install.user_settings import UserSettings
+from torchpick.install.user_settings import UserSettings, options_of
 from torchpick.model.address import redacted
 from torchpick.model.build import TRITONS
 from torchpick.model.machine import Machine, Note
@@ -221,15 +220,8 @@ def uv_platform(machine: Machine) -> str:
 
 def resolution_options(passed_on: tuple[str, ...]) -> list[str]:
     """Of what is passed on to an installation, the part that matters to a resolution."""
-    options: list[str] = []
-    rest = iter(passed_on)
-    for word in rest:
-        name, mark, _ = word.partition("=")
-        if name in (*_VALUED, *_SWITCHES):
-            options.append(word)
-        if name in _VALUED and not mark:
-            options += islice(rest, 1)
-    return options
+    words = ((option, value)[: 2 if option in _VALUED else 1] for option, value in options_of(passed_on))
+    return [word for parts in words if parts[0] in (*_VALUED, *_SWITCHES) for word in parts]
 
 
 # pip's `--report` is as old as 22.2, and with it the resolver this relies on; `--python` came with 22.3.
