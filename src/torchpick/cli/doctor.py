@@ -12,7 +12,7 @@ from torchpick.cli.text import fit as fit_words
 from torchpick.cli.text import note
 from torchpick.decide import several
 from torchpick.doctor.examination import Examination, examine
-from torchpick.doctor.locked import JudgedChoice, JudgedLock, judge, with_better
+from torchpick.doctor.locked import JudgedChoice, JudgedLock, judge
 from torchpick.environment import shell
 from torchpick.errors import UsageError
 from torchpick.machine import machinefiles
@@ -158,8 +158,7 @@ def _judge_locks(args: Arguments, run: Run) -> int:
     locks = [read_lock(word, run.environ) for word in args.words]
     crowds = _crowds(run)
     judged: list[tuple[LockFile, Verdicts]] = [
-        (lock, [(crowd.hosts, with_better(run, lock, judge(run, lock, crowd.machine))) for crowd in crowds])
-        for lock in locks
+        (lock, [(crowd.hosts, judge(run, lock, crowd.machine)) for crowd in crowds]) for lock in locks
     ]
     every = [verdict for _, verdicts in judged for _, verdict in verdicts]
     status = 0 if all(verdict.ok for verdict in every) else 3

@@ -120,7 +120,7 @@ class JudgedLock(NamedTuple):
     @property
     def why_nothing_would(self) -> str | None:
         """Why there is nothing for the machine at all."""
-        if self.ok or self.instead is None or self.instead.ok:
+        if self.instead is None or self.instead.ok:
             return None
         nothing, _ = answers.refused(self.instead)
         why, _ = nothing.refusal or (None, None)
@@ -137,7 +137,7 @@ class JudgedLock(NamedTuple):
 
 
 def judge(run: Run, lock: LockFile, machine: Machine) -> JudgedLock:
-    """Judge every choice; a TorchpickError where the file leaves open which torch it is."""
+    """Judge every choice, and where none runs what would; a TorchpickError where it is open which torch it is."""
     machine, notes = _with_its_python(lock, machine)
     judged = [_judge_choice(run, lock, choice, machine) for choice in lock.choices()]
     of_project = {one.choice.project: one for one in judged if not one.choice.kind}
@@ -158,7 +158,11 @@ def judge(run: Run, lock: LockFile, machine: Machine) -> JudgedLock:
     of_backends = [one for one in running if is_backend(backends.backend_of(one.choice.name))]
     meant = of_backends or running
     best, _ = _best(run, (machine,), [_build(run, machine, one.torch) for one in meant])
-    return JudgedLock(machine, choices, meant[best] if meant else None, notes=notes)
+    if meant or not choices:
+        return JudgedLock(machine, choices, meant[best] if meant else None, notes=notes)
+    answered = [_answer_to(run, names, machine) for names in dict.fromkeys(lock.named(one.choice) for one in choices)]
+    instead = max(answered, key=lambda answer: (answer.ok, release_key(answer.pick.build.torch) if answer.ok else ()))
+    return JudgedLock(machine, choices, instead=instead, notes=notes)
 
 
 def choose(run: Run, project: BackendNames, machines: tuple[Machine, ...]) -> tuple[str, Pick] | None:
@@ -200,16 +204,6 @@ def _with_its_python(lock: LockFile, machine: Machine) -> tuple[Machine, tuple[N
         return machine, ()
     text = f"{lock.file} is for Python {lock.requires_python}, so it is judged for {version}"
     return machine._replace(python=Python(version)), (Note("OTHER_PYTHON", text),)
-
-
-def with_better(run: Run, lock: LockFile, judged: JudgedLock) -> JudgedLock:
-    """The verdict with what would do where nothing in the lock does."""
-    if judged.ok:
-        return judged
-    named = dict.fromkeys(lock.named(one.choice) for one in judged.choices)
-    answered = [_answer_to(run, names, judged.machine) for names in named]
-    instead = max(answered, key=lambda answer: (answer.ok, release_key(answer.pick.build.torch) if answer.ok else ()))
-    return judged._replace(instead=instead)
 
 
 def _answer_to(run: Run, names: Iterable[str], machine: Machine) -> Answer:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from torchpick.doctor import depends, remedy
 from torchpick.doctor.depends import OF_TORCH
-from torchpick.doctor.locked import judge, with_better
+from torchpick.doctor.locked import judge
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.environment.world import uv_project
@@ -172,7 +172,7 @@ def lasting(subject: EnvironmentUnderTest) -> tuple[list[str], str] | None:
         if adopted is None or (judged.taken is not None and best.name not in map(normal, adopted.names)):
             return None
         if judged.taken is None:
-            adding = with_better(subject.run, lock, judged).adding(file)
+            adding = judged.adding(file)
             return (adding, "then `torchpick run uv sync` takes it") if adding and not package else None
     except TorchpickError:  # whoever asks for the lock itself hears of it
         return None
