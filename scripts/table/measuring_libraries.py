@@ -25,10 +25,11 @@ from torchpick.index.projects import NO_LIMITS, ProjectReader
 from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.model.arch import Arch
 from torchpick.model.build import JIT, RUNS
+from torchpick.model.fields import plain
 from torchpick.model.versions import numbers
 from torchpick.wheels import judging, librarycode, wheelfiles
 from torchpick.wheels.judging import GpuCodeFit
-from torchpick.wheels.librarycode import Library, texts
+from torchpick.wheels.librarycode import Library
 
 _COMPAT = Path(__file__).parents[2] / "compat"
 _DECIDES = re.compile(r"nvidia/(nccl|cudnn)/lib/lib(nccl|cudnn_(ops|cnn)(_infer)?)\.so[.\d]*")
@@ -123,8 +124,8 @@ def _read(link: ProjectFile, source: RemoteSource) -> dict[str, object]:
         "serves": serves,
         "libraries": {
             one.path.rpartition("/")[2]: {
-                "sass": texts(one.sass),
-                "ptx": texts(one.ptx),
+                "sass": plain(one.sass),
+                "ptx": plain(one.ptx),
                 "modules": one.code.total,
                 "empty": one.code.empty,
             }

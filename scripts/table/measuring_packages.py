@@ -32,6 +32,7 @@ from torchpick.index.pages import ProjectFile
 from torchpick.index.projects import NO_LIMITS, ProjectReader
 from torchpick.index.ranges import Archive, open_source
 from torchpick.index.wheelnames import normal_version
+from torchpick.model.fields import written
 from torchpick.model.versions import normal
 from torchpick.wheels import wheelfiles
 from torchpick.wheels.readings import WHOLE
@@ -53,7 +54,7 @@ def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:
     found = wheelfiles.evidence_line(wheel, reading)
     if reading.depth == WHOLE:
         libraries = [one for one in reading.libraries if one.holds_code]
-        found["code"] = [{**wheelfiles.code_line(one), "modules": one.code.total} for one in libraries]
+        found["code"] = [{**written(one, "path", "sass", "ptx"), "modules": one.code.total} for one in libraries]
     return {
         **found,
         "uploaded": wheel[0].uploaded,

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from torchpick.model.fields import plain
 from torchpick.wheels import librarycode
-from torchpick.wheels.librarycode import Library, texts
+from torchpick.wheels.librarycode import Library
 
 NVCC = shutil.which("nvcc")
 pytestmark = [pytest.mark.process, pytest.mark.skipif(NVCC is None, reason="no nvcc")]
@@ -42,9 +43,9 @@ def test_a_shared_library(tmp_path: Path, packing: str) -> None:
         tmp_path, "-shared", "-Xcompiler", "-fPIC", f"--compress-mode={packing}", *for_all("compute_80", "compute_90a")
     )
 
-    assert texts(one.sass) == CODES
-    assert texts(one.ptx) == ["compute_80", "compute_90a"]
-    assert [(texts(each.sass), texts(each.ptx)) for each in one.code.modules] == [
+    assert plain(one.sass) == CODES
+    assert plain(one.ptx) == ["compute_80", "compute_90a"]
+    assert [(plain(each.sass), plain(each.ptx)) for each in one.code.modules] == [
         (CODES, ["compute_80", "compute_90a"])
     ]
 
@@ -52,7 +53,7 @@ def test_a_shared_library(tmp_path: Path, packing: str) -> None:
 def test_a_source_without_a_kernel_makes_modules_without_one(tmp_path: Path) -> None:
     one = compiled(tmp_path, "-shared", "-Xcompiler", "-fPIC", *for_all(), source="int nothing;\n")
 
-    assert texts(one.sass) == CODES
+    assert plain(one.sass) == CODES
     assert one.code.total == 0
     assert one.code.empty > 0
 
@@ -61,5 +62,5 @@ def test_bare_files(tmp_path: Path) -> None:
     cubin = compiled(tmp_path, "-cubin", "-gencode=arch=compute_80,code=sm_80", name="k.cubin")
     fatbin = compiled(tmp_path, "-fatbin", *for_all("compute_80"), name="k.fatbin")
 
-    assert texts(cubin.sass) == ["sm_80"]
-    assert (texts(fatbin.sass), texts(fatbin.ptx)) == (CODES, ["compute_80"])
+    assert plain(cubin.sass) == ["sm_80"]
+    assert (plain(fatbin.sass), plain(fatbin.ptx)) == (CODES, ["compute_80"])

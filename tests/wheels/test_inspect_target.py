@@ -15,10 +15,10 @@ from torchpick.errors import RequirementError, UsageError, WheelError, WheelLayo
 from torchpick.index import pages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
+from torchpick.model.fields import plain
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.wheels import inspect_target, librarycode
 from torchpick.wheels.inspect_target import ReadOptions
-from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import WHOLE, Reading
 
 WHEEL = making.wheel({"pkg/_C.so": making.library(making.module("sm_80"))}) + b""
@@ -65,7 +65,7 @@ def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(distributions, "read_environment", lambda *_, **__: there)
     found = inspect_target.read_target("Pkg", ReadOptions())
 
-    assert (found.version, texts(found.sass)) == ("3.0", ["sm_70"])
+    assert (found.version, plain(found.sass)) == ("3.0", ["sm_70"])
 
 
 def test_a_name_for_another_machine_is_looked_up_and_read_by_its_hash(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_a_container_by_itself_is_a_library_and_one_that_is_damaged_is_not_compl
     ):  # fmt: skip
         (tmp_path / name).write_bytes(data)
         found = inspect_target.read_target(str(tmp_path / name), ReadOptions())
-        assert (texts(found.sass), found.complete) == (["sm_80"], complete)
+        assert (plain(found.sass), found.complete) == (["sm_80"], complete)
 
 
 def test_the_torch_beside_a_package_is_asked_for_where_it_has_a_library_per_cuda(

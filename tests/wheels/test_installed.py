@@ -13,9 +13,9 @@ from tests.wheels import making
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError
+from torchpick.model.fields import plain
 from torchpick.model.machine import Python
 from torchpick.wheels import inspect_target, librarycode, readings
-from torchpick.wheels.librarycode import texts
 
 LIBRARY = making.library(making.module("sm_80"))
 
@@ -54,7 +54,7 @@ def test_torch_is_read_in_place(site: Path) -> None:
     found = readings.read_distribution(one, "torch")
 
     assert (found.name, found.version, found.complete) == ("torch", "2.15.0+cu132", True)
-    assert texts(found.sass) == ["sm_75", "sm_80"]
+    assert plain(found.sass) == ["sm_75", "sm_80"]
     assert [library.path for library in found.libraries] == ["torch/lib/libtorch_cuda.so", "torch/a,b.so"]
 
 
@@ -76,7 +76,7 @@ def test_a_package_without_record_is_read_by_its_folders(site: Path) -> None:
     assert one is not None
 
     found = readings.read_distribution(one, "some-pkg")
-    assert ({library.path for library in found.libraries}, texts(found.sass)) == (
+    assert ({library.path for library in found.libraries}, plain(found.sass)) == (
         {"Some_Pkg/_C.so", "Some_Pkg/hip.so"}, ["sm_80"]
     )  # fmt: skip
 

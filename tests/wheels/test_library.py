@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from tests.wheels import making
 from torchpick.errors import WheelError
+from torchpick.model.fields import plain
 from torchpick.wheels import librarycode, wheelfiles
-from torchpick.wheels.librarycode import Library, texts
+from torchpick.wheels.librarycode import Library
 
 
 def read(data: bytes) -> Library:
@@ -32,7 +33,7 @@ def test_a_dll_is_read_like_a_shared_object() -> None:
     )
     one = read(data)
 
-    assert (texts(one.sass), one.ptx) == (["sm_75"], ()), "what was linked already is loaded by nobody"
+    assert (plain(one.sass), one.ptx) == (["sm_75"], ()), "what was linked already is loaded by nobody"
 
 
 @pytest.mark.parametrize(
@@ -43,8 +44,8 @@ def test_a_file_that_is_no_library_holds_nothing(data: bytes) -> None:
 
 
 def test_bare_files_of_gpu_code_are_read() -> None:
-    assert texts(read(making.cubin(90, specific=True)).sass) == ["sm_90a"]
-    assert texts(read(making.module("sm_80", "compute_80")).sass) == ["sm_80"]
+    assert plain(read(making.cubin(90, specific=True)).sass) == ["sm_90a"]
+    assert plain(read(making.module("sm_80", "compute_80")).sass) == ["sm_80"]
 
 
 @pytest.mark.parametrize("size", [0, 64, 5_000_000])
@@ -102,7 +103,7 @@ def test_the_cuda_of_each_isa_of_ptx(major: int, minors: range, cudas: str) -> N
 def test_modules_without_a_kernel_are_counted_apart_and_link_time_code_is_none() -> None:
     one = read(making.library(*[making.module("sm_52", size=872)] * 3, making.module("sm_80", "lto_90")))
 
-    assert (one.code.total, one.code.empty, texts(one.sass), one.ptx) == (1, 3, ["sm_52", "sm_80"], ())
+    assert (one.code.total, one.code.empty, plain(one.sass), one.ptx) == (1, 3, ["sm_52", "sm_80"], ())
 
 
 def test_amd_s_code_is_named_in_a_shared_object_and_in_a_dll() -> None:

@@ -12,8 +12,8 @@ from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.index import pages
 from torchpick.index.client import Client
 from torchpick.index.ranges import Archive, RemoteSource
+from torchpick.model.fields import plain
 from torchpick.wheels import wheelfiles
-from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Reading
 
 TORCH = "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -33,7 +33,7 @@ def test_the_flags_cost_a_fraction_of_the_wheel(host: Host, client: Client) -> N
     found = wheelfiles.read_wheel(Archive(source), TORCH)
     source.close()
 
-    assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
+    assert plain(found.sass) == ["sm_75", "sm_80", "sm_90"]
     assert found.bytes_read < 0.03 * found.size
     assert found.requests <= 4
 
@@ -48,7 +48,7 @@ def test_torch_for_windows_has_its_flags_in_a_dll() -> None:
     members = {"torch/version.py": making.version_py("2.9.0", "12.6")}
     found = read(making.wheel(members | {"torch/lib/torch_python.dll": making.torch_python("sm_75 sm_86")}), TORCH)
 
-    assert (found.depth, texts(found.sass), found.version) == (FLAGS, ["sm_75", "sm_86"], "2.9.0")
+    assert (found.depth, plain(found.sass), found.version) == (FLAGS, ["sm_75", "sm_86"], "2.9.0")
 
 
 def test_a_torch_for_rocm_has_its_flags_too_and_one_without_them_is_no_row() -> None:
@@ -61,7 +61,7 @@ def test_a_torch_for_rocm_has_its_flags_too_and_one_without_them_is_no_row() -> 
         return wheelfiles.read_release(Archive(Bytes(making.wheel({**more, **linalg}))), link)
 
     rocm = read(making.wheel({**members, "torch/lib/libtorch_python.so": making.torch_python("gfx90a gfx1100")}), TORCH)
-    assert (rocm.depth, texts(rocm.sass), rocm.torch and rocm.torch.hip) == (FLAGS, ["gfx1100", "gfx90a"], "6.4")
+    assert (rocm.depth, plain(rocm.sass), rocm.torch and rocm.torch.hip) == (FLAGS, ["gfx1100", "gfx90a"], "6.4")
     assert row("gfx90a gfx942", members["torch/version.py"]).libraries == ()
     cuda = row("sm_80 sm_90", making.version_py("2.9.0", "12.6"))
     assert [one.path for one in cuda.libraries] == ["torch/lib/torch_cuda_linalg.dll", "torch/lib/libtorch_nvshmem.so"]
@@ -75,7 +75,7 @@ def test_torch_without_flags_is_read_by_its_libraries() -> None:
     more = {"torch/lib/libtorch_cuda.so": making.library(making.module("sm_87"))}
     found = read(making.torch_wheel(None, version="2.8.0", more=more), TORCH)
 
-    assert (found.depth, texts(found.sass)) == (WHOLE, ["sm_87"])
+    assert (found.depth, plain(found.sass)) == (WHOLE, ["sm_87"])
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -84,7 +84,7 @@ def test_any_other_wheel_is_read_whole(stored: bool) -> None:
     found = read(data)
 
     assert (found.depth, found.complete, found.name, found.version) == (WHOLE, True, "pkg", "1.0")
-    assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
+    assert plain(found.sass) == ["sm_75", "sm_80", "sm_90"]
     assert [one.path for one in found.libraries] == ["pkg/_C.so", "pkg/k.cubin"]
 
 
@@ -102,7 +102,7 @@ def test_a_sample_stays_within_its_share_and_never_claims_to_be_all() -> None:
 
     assert not found.complete
     assert found.bytes_read <= len(data) * wheelfiles.SAMPLE_SHARE + 300_000
-    assert "sm_90" not in texts(found.sass)
+    assert "sm_90" not in plain(found.sass)
 
 
 def test_only_a_wheel_on_the_web_is_sampled_and_where_it_is_larger_than_was_asked_for() -> None:
@@ -132,7 +132,7 @@ def test_an_allowance_goes_to_the_small_libraries_and_the_main_ones() -> None:
 
     assert found.depth == SAMPLE
     assert found.needed == ("libc10.so", "libcudart.so.13")
-    assert [(one.path, texts(one.sass), one.complete) for one in found.libraries] == [("pkg/_C.so", ["sm_80"], False)]
+    assert [(one.path, plain(one.sass), one.complete) for one in found.libraries] == [("pkg/_C.so", ["sm_80"], False)]
     assert 900_000 <= found.bytes_read <= 1_300_000
 
 

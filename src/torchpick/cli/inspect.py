@@ -20,7 +20,6 @@ from torchpick.run import Run
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import Answers, ReadOptions
 from torchpick.wheels.judging import Inspection, ReadingVerdict, without_code
-from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Reading, Readings
 
 _MOST_ON_CLUSTER = 256
@@ -132,7 +131,7 @@ def page(
     facts: list[tuple[str, str]] = []
     if reading.sass or reading.ptx:
         kinds = {"code": reading.sass, "PTX": reading.ptx}
-        facts += [(f"  {kind}", " ".join(texts(arches)) or "none") for kind, arches in kinds.items()]
+        facts += [(f"  {kind}", " ".join(map(str, arches)) or "none") for kind, arches in kinds.items()]
     elif not reading.holds_code:
         word = without_code(reading)
         facts.append((f"  {_NOTHING_SEEN if word == UNKNOWN else word}", ""))
@@ -168,7 +167,7 @@ def _rows(reading: Reading) -> list[tuple[str, str, str]]:
     rows = []
     for library in reading.libraries:
         if library.holds_code or library.notes:
-            code = " ".join(texts((*library.sass, *library.ptx))) or "none"
+            code = " ".join(map(str, (*library.sass, *library.ptx))) or "none"
             name = library.path.replace("\\", "/").rpartition("/")[2]
             rows.append((f"  {name}", f"{library.code.total:>7}", code))
             if library.code.empty:

@@ -14,6 +14,7 @@ from torchpick.index.pages import ProjectFile
 from torchpick.index.projects import ReadingLimits, Web
 from torchpick.knowledge.locations import cache_dir
 from torchpick.knowledge.packages import package_of
+from torchpick.model.fields import written
 from torchpick.model.package import Package, PackageFacts, WheelRule
 from torchpick.wheels import inspect_target, wheelfiles
 from torchpick.wheels.inspect_target import ReadOptions
@@ -77,7 +78,7 @@ def _read_wheel(  # noqa: PLR0913 # what is read, how, and for whom
 def package_of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, own_cuda: OwnCuda) -> Row | None:
     """A reading as a version of the table; None where too little of it was read to judge it."""
     with_code = [library for library in reading.libraries if library.holds_code]
-    code = [{**wheelfiles.code_line(library), "whole": library.complete} for library in with_code]
+    code = [{**written(library, "path", "sass", "ptx"), "whole": library.complete} for library in with_code]
     line = {**wheelfiles.evidence_line(wheel, reading), "code": code}
     unread = line["libraries_unread"]
     row = wheelfiles.make_row(line, rule or WheelRule(), own_cuda)

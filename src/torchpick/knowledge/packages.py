@@ -78,10 +78,8 @@ def facts_of(file: str, platform: str) -> PackageFacts:
 def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
     """One file's content, which is trusted: `scripts/check-compat` and a test hold it against its format."""
     indexes = tuple(noun_of(OtherIndex, index) for index in row.get("elsewhere", ()))
-    for text in (
-        text for index in indexes for text in (index.url, *(path for wheel in index.wheels for path in wheel[5:6]))
-    ):
-        check_characters(text)
+    for index in indexes:
+        check_characters(index.url + "".join(path for wheel in index.wheels for path in wheel[5:6]))
     listed = [package_of(row["name"], version, platform) for version in row["versions"]]
     source = next((package for package in listed if package.file is None), Package(row["name"], "", code=None))
     wheels = [wheel for index in indexes for wheel in _wheels(index, source, platform)]

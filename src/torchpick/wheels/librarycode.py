@@ -93,10 +93,6 @@ def union(sets: Iterable[tuple[Arch, ...]]) -> tuple[Arch, ...]:
     return in_order(arch for arches in sets for arch in arches)
 
 
-def texts(arches: Iterable[Arch]) -> list[str]:
-    return [str(arch) for arch in arches]
-
-
 def _library(
     path: str, size: int, hits: Iterable[tuple[fatbin.Images, bool]], *, complete: bool = True, note: str = ""
 ) -> Library:

@@ -22,7 +22,7 @@ from torchpick.model.package import Package, WheelRule, within
 from torchpick.model.versions import grouped, parsed
 from torchpick.wheels import fatbin, librarycode
 from torchpick.wheels.fatbin import Buffer
-from torchpick.wheels.librarycode import Library, texts
+from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import (
     DEFAULT_WHOLE,
     FLAGS,
@@ -375,7 +375,3 @@ def evidence_line(wheel: SurveyWheel, reading: Reading) -> Row:
         "libraries_unread": reading.unread + partly,
         "yanked": link.yanked is not None,
     }
-
-
-def code_line(library: Library) -> Row:
-    return {"path": library.path, "sass": texts(library.sass), "ptx": texts(library.ptx)}
