@@ -153,7 +153,7 @@ def _package_of(
     line = shell.line(
         ["torchpick", "install", *(package.from_its_page(answer.pick.version) if is_apart else words)], end[1]
     )
-    if any(note.code == "COMPANION_UNVERIFIED" for note in answer.environment.notes):  # nothing there names a torch
+    if any(note.code == "COMPANION_UNVERIFIED" and project in note.text for note in answer.environment.notes):
         newest = "" if torch else f"`{f'{line} {end[0]}'.strip()}` takes {project} {package.version}; "
         which = f"the wheels of {project} do not say which torch they are for: its page of releases does"
         return f"{newest}{which}, or the program that pins it: install that program and torch in one command", True
