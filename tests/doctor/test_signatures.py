@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scripts.table import checking
 from tests.growth import in_line
-from torchpick.doctor import posts, steps, texts
+from torchpick.doctor import posts, situation, steps, texts
 from torchpick.doctor.endings import last_error
 from torchpick.doctor.texts import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
@@ -21,6 +21,8 @@ from torchpick.model.finding import Ailment
 
 FILE = Path(__file__).parents[2] / "compat" / "errors.json"
 KNOWN = texts.read_signatures(Fields(json.loads(FILE.read_text("utf-8"))))
+WORDS = situation.read_words(Fields(json.loads((FILE.parent / "words.json").read_text("utf-8"))))
+WORLDS = [WORDS[kind] for kind in situation.WORLDS]
 # The words of real logs, one for each error.
 LINES: dict[str, str] = json.loads((Path(__file__).parent / "lines.json").read_text("utf-8"))
 
@@ -76,7 +78,7 @@ def test_every_finding_that_is_named_exists_and_every_sentence_is_one() -> None:
 
 
 def about(row: Signature, facts: Collection[str], text: str = "", **values: str | None) -> tuple[str, ...]:
-    return steps.about(row, values, facts, lambda _: None, steps.Doings(text).has).cures
+    return steps.about(steps.fitting(row, facts), values, facts, WORLDS, steps.Doings(text).has).cures
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,8 @@ PLACEHOLDERS = re.compile(r"\b(?:NAME|PACKAGE|VERSION|X\.Y\.Z|REQUIRED|PUBLISHED
 def test_nothing_is_left_to_fill_in_and_something_to_be_done(system: str, package: str | None) -> None:
     unknown = dict.fromkeys(("REQUIRED", "PUBLISHED", "SUPPORTED", "BACKEND", "triton==X.Y.Z"))
     values = {"PACKAGE": package, "torch==X.Y.Z": "torch", " --gpu NAME --driver VERSION": "", **unknown}
-    told = [steps.about(row, values, {system}, lambda _: None, lambda _: False) for row in KNOWN.values()]
+    rows = (steps.fitting(row, {system}) for row in KNOWN.values())
+    told = [steps.about(row, values, {system}, WORLDS, lambda _: False) for row in rows]
 
     said = {row.id: " ".join((*row.cures, row.meaning, row.title, *row.causes)) for row in told}
     assert [name for name, text in said.items() if PLACEHOLDERS.search(text)] == []

@@ -86,6 +86,7 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     package = first.package or situation.package_of((first.text, first.frame), words)
     values = offers.values(said, first.text, package, request, run)
     values = {**values, "BACKEND": _label(said, run)} | {f"<{name}>": words for name, words in said.facts.items()}
+    worlds = [words[kind] for kind in situation.WORLDS]
     with_package = cache(lambda name: offers.with_package(name, said, request, run))
     facts = _facts(said, request, run)
     lower, doings = text.lower(), steps.Doings(text)
@@ -100,8 +101,12 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     )
 
     def answered(*notes: Note, exam: Examination | None = None, is_unknown: bool = False) -> Explanation:
-        advised = {match.signature.id: match.signature.cause(facts, known) for match in matches}
-        advised = {name: steps.about(cause, values, facts, with_package, doings.has) for name, cause in advised.items()}
+        advised = {}
+        for match in matches:
+            cause = steps.fitting(match.signature.cause(facts, known), facts)
+            name = values["PACKAGE"] if any(map(steps.names_release, cause.cures)) else None
+            filled = {**values, "RELEASE": with_package(name) if name else None}
+            advised[match.signature.id] = steps.about(cause, filled, facts, worlds, doings.has)
         errors = _explained(matches, facts, advised, exam)
         asks = _questions(errors[0], known, said, exam, is_unknown=is_unknown) if errors else ()
         return alone._replace(errors=errors, notes=(*alone.notes, *notes, *asks))

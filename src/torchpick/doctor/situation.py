@@ -24,8 +24,10 @@ _MOST_BEFORE = 200
 
 # compat/words.json: the forms of `rewritten` that are read as another one is, and for each name the expressions, one a
 # line, of what is `kept` of a text and of the `facts` that it may say. `endings` are causes by the
-# last line, and `questions` what to ask of a text without one, by its words.
+# last line, and `questions` what to ask of a text without one, by its words. WORLDS are the kinds of surroundings, each
+# with the facts that say which it is, and how a step says that it is for those alone.
 Words = Mapping[str, Mapping[str, str]]
+WORLDS = ("systems", "vendors", "around")
 
 
 class Situation(NamedTuple):
@@ -109,6 +111,7 @@ def read_words(fields: Fields) -> Words:
         "facts": _expressions(fields.object("words"), packages),
         "endings": fields.mapping("endings"),
         "questions": fields.mapping("questions"),
+        **{kind: fields.mapping(kind) for kind in WORLDS},
     }
 
 

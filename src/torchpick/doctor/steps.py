@@ -3,37 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
 from torchpick.doctor.texts import Signature
 from torchpick.model.versions import numbers
 
-# For each kind of surroundings the facts that say which it is, and how a step says that it is for those alone.
-_WORLDS = tuple(
-    {world: re.compile(form) for world, form in kind.items()}
-    for kind in (
-        {
-            "linux": r"(?i)(?:^|[,;:] )on linux\b|\bsudo\b|\bapt(?:-get)? |\bLD_(?:LIBRARY_PATH|PRELOAD)\b|\.so\b"
-            r"|(?<![\w.:/])/(?:etc|usr|dev|proc|lib)/|\b(?:ldconfig|modprobe|systemctl|dmesg|older gcc)\b"
-            r"|\bg(?:cc|\+\+)-\d",
-            "windows": r"(?i)(?:^|[,;:] )on windows\b|\btriton-windows\b|\bVisual (?:Studio|C\+\+)|\bMSVC\b|`set "
-            r"|\bPowerShell\b|\w\.(?:dll|exe|bat)\b|\b[A-Z]:\\",
-            "macos": r"(?i)(?:^|[,;:] )on (?:macos|a mac|the mac)\b|\bbrew |\bxcode|\"mps\"",
-        },
-        {
-            "nvidia": r"(?<!with an )\bNVIDIA\b|\bnvidia-smi\b|\bCUDA (?:build|toolkit)|\bcu1[1-3]\d\b",
-            "amd": r"\bAMD\b|\bROCm\b|\brocm\d|\bHIP\b|\bgfx\d",
-            "intel gpu": r"\bXPU\b|\bxpu\b|\boneAPI\b|\bIntel's\b",
-            "macos": r"\bMacs?\b|\bApple|\"mps\"|\bMPS\b",
-        },
-        {
-            "docker": r"/docker/daemon\.json|\bdocker (?:run|context)\b|restart [Dd]ocker\b|--runtime=docker",
-            "k8s": r"(?i)\bkubernetes\b|\bemptyDir\b|\bkubectl\b|\bpods?\b",
-            "apptainer": r"(?i)\bapptainer\b|\bsingularity\b",
-        },
-    )
-)
 # What these worlds call otherwise.
 _REWRITTEN = (
     ("windows", re.compile("`export "), "`set "),
@@ -57,35 +32,39 @@ _ALL_DONE = "what is known to help is done already: which line does the program 
 _PLANNED = re.compile(r"[:,]? ?\(?`torchpick plan [^`]{0,80}PACKAGE[^`]{0,80}`[^;)]{0,200}\)?")
 
 
+def fitting(cause: Signature, facts: Collection[str]) -> Signature:
+    """The cause with what these very facts ask for first, then what is for every text, without what they rule out."""
+    fits = [step for step in cause.steps if step[0] <= {*facts} and step[1].isdisjoint(facts)]
+    steps = (*(step for where, _, step in fits if where), *(step for where, _, step in fits if not where))
+    return cause._replace(cures=(*dict.fromkeys((*steps, *cause.cures)),))
+
+
 def about(
     cause: Signature,
     values: Mapping[str, str | None],
     facts: Collection[str],
-    with_package: Callable[[str], str | None],
+    worlds: Iterable[Mapping[str, str]],
     is_done: Callable[[str], bool],
 ) -> Signature:
     """What is to be done with what is known of the text in it: a package, its torch, a machine's flags, a system.
 
-    What these very facts ask for is first, and what they rule out is left out, as is a remedy with a name of which
-    nothing is known, one of another world, and what is done. `with_package` answers which release of a package goes
-    with the text's torch, in place of a command that would.
+    A remedy with a name of which nothing is known is left out, as is one of another of these kinds of worlds, and what
+    is done. RELEASE says which release of the package goes with the text's torch, in place of a command that would.
     """
-    package = values.get("PACKAGE")
-    fits = [step for step in cause.steps if step[0] <= {*facts} and step[1].isdisjoint(facts)]
-    steps = [step for where, _, step in fits if where]
-    # What this text asks for, then what is for every text.
-    cures = [*dict.fromkeys((*steps, *(step for where, _, step in fits if not where), *cause.cures))]
+    package, release = values.get("PACKAGE"), values.get("RELEASE")
+    values = {name: value for name, value in values.items() if name != "RELEASE"}
+    cures = [*cause.cures]
     planned = [cure for cure in cures if names_release(cure)]
-    if package and planned and (answer := with_package(package)):
+    if package and planned and release:
         first = planned[0]
-        cures[cures.index(first)] = first.replace("RELEASE", answer) if "RELEASE" in first else answer
+        cures[cures.index(first)] = first.replace("RELEASE", release) if "RELEASE" in first else release
         cures = [cure for cure in cures if cure not in planned]
     elif package is None:
         cures = [cut for cure in cures if (cut := _PLANNED.sub("", cure))]
     cures = [cut for cure in cures if (cut := re.sub("(?:: )?RELEASE", "", cure))]
     unknown = [name for name, value in values.items() if value is None]
     cures = [cure for cure in cures if not any(map(cure.count, unknown))]
-    for kind in _WORLDS:
+    for kind in worlds:
         # A cause with steps for other worlds alone is of such a world, whatever else the text names.
         is_elsewhere = partial(_is_elsewhere, kind, _here(kind, facts))
         cures = [cut for cure in cures if (cut := _without(cure, is_elsewhere))] or cures
@@ -114,11 +93,11 @@ def _here(kind: Collection[str], facts: Collection[str]) -> set[str]:
     return worlds - {"macos"} if "nvidia" in worlds else worlds
 
 
-def _is_elsewhere(kind: Mapping[str, re.Pattern[str]], here: Collection[str], clause: str) -> bool:
+def _is_elsewhere(kind: Mapping[str, str], here: Collection[str], clause: str) -> bool:
     """Whether it says that it is for other worlds of this kind than the text's; what is in brackets is by the way."""
-    if not here or any(kind[world].search(clause) for world in here):
+    if not here or any(re.search(kind[world], clause) for world in here):
         return False
-    return any(form.search(_ASIDE.sub("", clause)) for form in kind.values())
+    return any(re.search(form, _ASIDE.sub("", clause)) for form in kind.values())
 
 
 def _without(cure: str, leaves: Callable[[str], bool]) -> str:
