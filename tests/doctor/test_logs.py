@@ -6,7 +6,8 @@ import codecs
 
 import pytest
 
-from torchpick.doctor import posts
+from torchpick.doctor import posts, texts
+from torchpick.knowledge.compat import Knowledge
 
 
 @pytest.mark.parametrize("end", ["", "\r"])
@@ -50,13 +51,35 @@ def test_what_windows_writes_is_told_by_how_the_text_begins(chunks: list[bytes],
     assert list(posts.decoded(chunks)) == expected
 
 
-POST = """torch sees no GPU
+FORM = """torch sees no GPU
+<!-- e.g.
+CUDA error: no kernel image is available -->
+- [x] I searched for `No module named 'triton'`
+_No response_
 ```python
 x = 1  # torch is not installed
 ```
-which one?"""
+"""
 
 
-def test_what_source_code_says_is_not_its_authors() -> None:
-    assert posts.complaint(POST).split() == ["torch", "sees", "no", "GPU", "which", "one?"]
+def test_what_a_form_or_source_code_says_is_not_its_authors() -> None:
+    lines = posts.without_forms(FORM.encode() + b"<!-- open").decode().split("\n")
+
+    assert [line for line in lines if line] == ["torch sees no GPU", *FORM.split("\n")[5:8], "<!-- open"]
+    assert lines.index("```python") == 5
+    assert posts.complaint(FORM[:17] + "\n" + FORM[FORM.index("```") :] + "which one?").split() == (
+        ["torch", "sees", "no", "GPU", "which", "one?"]
+    )
     assert posts.complaint("a\n" * 400 + "log\n" * 400 + "z\n" * 100).count("log") == 25
+
+
+def test_a_comment_is_none_of_the_text_wherever_the_text_is_cut() -> None:
+    known = Knowledge({}).file("errors.json", texts.read_signatures)
+    comment = b"<!-- CUDA error: no kernel image is available\n" + b"form\n" * 2500 + b"-->\n"
+    text = b"x\n" * 31_000 + comment + b"x\n" * 40_000
+    for size in (1 << 16, 30_000, 4096):
+        search = texts.Search(known)
+        for at in range(0, len(text), size):
+            search.feed(text[at : at + size])
+
+        assert search.matches() == ()

@@ -65,6 +65,29 @@ def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
     return (text.encode() for text in codecs.iterdecode(whole, "utf-16", "replace"))
 
 
+_ANSWERED = re.compile(rb"(?m)^[ \t]{0,8}(?:[-*] \[[ xX]\] .{0,2000}|_No response_)[ \t\r]{0,8}$")
+
+
+# No form's comment is longer: what is begun for longer is text.
+_MOST_COMMENT = 1 << 14
+
+
+def without_forms(text: bytes) -> bytes:
+    """The text without what an issue's form says: its comments and boxes; every line keeps its number."""
+    parts, at = [], 0
+    while (end := text.find(b"-->", at)) >= 0:
+        start = text.find(b"<!--", max(at, end - _MOST_COMMENT), end)
+        parts += [text[at : end + 3]] if start < 0 else [text[at:start], b"\n" * text.count(b"\n", start, end)]
+        at = end + 3
+    return _ANSWERED.sub(b"", b"".join([*parts, text[at:]]))
+
+
+def before_comment(text: bytes, end: int) -> int:
+    """Where the comment begins that this place may lie in; the place itself where it lies in none."""
+    start = text.find(b"<!--", max(text.rfind(b"-->", 0, end), end - _MOST_COMMENT, 0), end)
+    return end if start < 0 else start
+
+
 # What a post complains of stands in its title and so much below it, what it asks at its end; between are logs and code.
 _COMPLAINT, _QUESTION = 600, 300
 _SOURCE = r"py|python|toml|ya?ml|json|docker\w{0,10}|diff|c|cpp|c\+\+|cuda|js"

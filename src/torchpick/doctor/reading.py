@@ -26,6 +26,7 @@ def read(
         search.feed(chunk)
         room = max(0, posts.MOST_TEXT - _END - len(start))
         start, end = start + chunk[:room], (end + chunk[room:])[-_END:]
+    start, end = posts.without_forms(start), posts.without_forms(end)
     ends = start + end
     text = posts.plain(ends, words["rewritten"])
     ending = None if end else endings.last_error(start, _END)

@@ -9,7 +9,7 @@ from enum import IntEnum
 from itertools import chain, islice
 from typing import NamedTuple
 
-from torchpick.doctor.posts import message
+from torchpick.doctor.posts import before_comment, message, without_forms
 from torchpick.model.address import redacted
 from torchpick.model.fields import Fields
 from torchpick.model.finding import ERROR, NOTE
@@ -213,8 +213,9 @@ class Search:
         """Look through what has come; its end waits, as a pattern may begin there and go on in what comes."""
         self.rest += chunk
         if len(self.rest) > 2 * _WAITING:
-            self._look(self.rest)
+            self._look(self.rest[: before_comment(self.rest, len(self.rest))])
             cut = self.rest.rfind(b"\n", 0, -_WAITING) + 1 or len(self.rest) - _WAITING
+            cut = before_comment(self.rest, cut)
             self._line += self.rest.count(b"\n", 0, cut)
             self.rest = self.rest[cut:]
 
@@ -248,7 +249,7 @@ class Search:
         ]
         if not present:  # as in most of a long log
             return
-        numbered = enumerate(map(message, stretch.split(b"\n")), self._line)
+        numbered = enumerate(map(message, without_forms(stretch).split(b"\n")), self._line)
         lines = [(number, text) for number, text in numbered if text]
         lower = b"\n".join(text for _, text in lines).lower()
         flat = lower.replace(b"\n", b" ")
