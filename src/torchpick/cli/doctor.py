@@ -187,7 +187,7 @@ def _lock_blocks(run: Run, lock: LockFile, verdicts: Verdicts) -> Iterator[Itera
     yield [("looked at", lock.file)]
     for hosts, verdict in verdicts:
         yield [
-            *(("machine", str(hosts)) for _ in range(hosts.count > 0)),
+            *(("machine", line) for line in hosts.heading),
             ("machine", verdict.machine.in_short),
             *(line for one in verdict.choices for line in _choice_lines(one, _name_of(one.choice, lock))),
             *_lock_result(run, lock, verdict),

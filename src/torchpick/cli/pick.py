@@ -107,7 +107,7 @@ def _machine_lines(pick: Pick) -> list[str]:
     if pick.fleet is None:
         return [pick.machine.in_short]
     alike = grouped((machine.in_short, number) for number, machine in enumerate(pick.machines))
-    return [line for facts, places in alike.items() for line in (str(pick.fleet.hosts(places)), facts)]
+    return [line for facts, places in alike.items() for line in (*pick.fleet.hosts(places).heading, facts)]
 
 
 def _pick(pick: Pick) -> list[str]:

@@ -44,6 +44,11 @@ class Hosts(NamedTuple):
         text = self.text
         return text if len(text) <= _BRIEF else f"{text[:_BRIEF]}… ({self.count} in all)"
 
+    @property
+    def heading(self) -> tuple[str, ...]:
+        """The line above what is said of them; none for a machine alone that has no name."""
+        return (str(self),) if self.names or self.unnamed > 1 else ()
+
     def __str__(self) -> str:
         machines = f"{self.count} machine{'' if self.count == 1 else 's'}"
         return f"{machines}: {self.brief}" if self.names else machines

@@ -157,7 +157,7 @@ class Driver(NamedTuple):
     @property
     def label(self) -> str:
         """Its version, or the CUDA it is for where that alone is known."""
-        return self.version or f"for CUDA {self.cuda}"
+        return self.version or (f"for CUDA {self.cuda}" if self.cuda else "not given")
 
     @classmethod
     def from_json(cls, fields: Fields) -> Driver:
@@ -301,7 +301,8 @@ class Machine(NamedTuple):
         """The facts that decide, in a few words: its GPUs, its driver, its platform and its Python."""
         gpus: dict[str, int] = {}
         for gpu in self.gpus:
-            gpus[gpu.label] = gpus.get(gpu.label, 0) + 1
+            label = gpu.label if gpu.counted else f"{gpu.label} (not counted)"
+            gpus[label] = gpus.get(label, 0) + 1
         named = " + ".join(label if count == 1 else f"{count} x {label}" for label, count in gpus.items())
         facts = [named or "no GPU", *([] if self.driver is None else [f"driver {self.driver.label}"])]
         python = f"Python {self.python.version}{'t' if self.python.free_threaded else ''}"
