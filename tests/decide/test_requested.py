@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from tests.decide.test_remarks import build
+from tests.growth import in_line
 from torchpick.decide import demands
 from torchpick.decide.demands import PackageDemand, narrowed
 from torchpick.errors import RequirementError
@@ -134,6 +137,16 @@ def test_each_line_of_an_override_takes_the_place_of_what_is_asked() -> None:
 ])  # fmt: skip
 def test_some_version_could_meet_all_demands(specifiers: str, compatible: bool) -> None:
     assert demands.are_compatible(PackageDemand("x", specifier) for specifier in specifiers.split()) is compatible
+
+
+def test_demands_cost_time_in_line_with_their_number() -> None:
+    turns = itertools.count()  # what was answered is remembered
+
+    def ask(size: int) -> None:
+        turn = next(turns)
+        assert demands.are_compatible(PackageDemand("x", f"!={number}.{turn}") for number in range(size))
+
+    in_line(ask, (500, 2000), floor=0.02)
 
 
 def test_what_torch_pins_of_cuda_binds_on_linux_alone() -> None:

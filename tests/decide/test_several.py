@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.decide.test_buildfit import ROCM, build, machine
+from tests.growth import in_line
 from tests.laws.strategies import table
 from torchpick.decide import matrix, several
 from torchpick.decide.several import Groups
@@ -160,6 +161,14 @@ def test_a_newer_driver_is_named_where_it_supports_the_gpu_and_gains_a_newer_tor
     ]
     assert outlook(places, *builds).upgrades is None
     assert outlook(places, *builds).unserved == ((3, 1), (4, None))
+
+
+def test_a_group_costs_time_in_line_with_its_machines() -> None:
+    def ask(count: int) -> None:
+        places = fleet(*[machine("sm_80")] * count)
+        assert [group.hosts.count for group in outlook(places, build()).groups] == [count]
+
+    in_line(ask, (500, 4000), floor=0.02)
 
 
 def test_a_machine_of_two_gpus_gets_the_older_torch_of_theirs() -> None:

@@ -268,7 +268,7 @@ def test_a_proxy_is_used_and_left_out_as_the_environment_says(
     (403, "check the address: the wheel host answers 403 for files it does not have"),
     (404, "check the address: the wheel host answers 403 for files it does not have"),
     (410, "check the address: the wheel host answers 403 for files it does not have"),
-    (500, "check the connection and try again"),
+    (429, "the server limits requests: wait a while"), (500, "check the connection and try again"),
 ])  # fmt: skip
 def test_what_a_server_refuses_with_says_what_to_do(status: int, hint: str) -> None:
     error = Reply("https://host.example/x", status, httpx.Headers(), iter(()), lambda: None).refusal("x.whl")

@@ -76,9 +76,11 @@ def test_what_pip_and_uv_would_expand_is_encoded() -> None:
 
 
 @pytest.mark.parametrize(
-    "fragment", ["sha256=", f"sha256={'g' * 64}", f"sha512={'0' * 129}", "md5=", "x&sha256=5 6", "sha1=${A}"]
-)
-def test_a_hash_that_is_none_is_no_file_without_a_hash(fragment: str) -> None:
+    "fragment",
+    ["sha256=abc", "sha256=", f"sha256={DIGEST}0", f"sha256={'g' * 64}", "sha512=5", "md5=", "x&sha256=5 6",
+     f"sha1={'a' * 40}", f"sha224={'a' * 56}", "sha1=", "sha1=${A}"],
+)  # fmt: skip
+def test_a_hash_that_not_both_pip_and_uv_would_check_is_no_file_without_a_hash(fragment: str) -> None:
     assert listed(f"<a href='{FILE}#{fragment}'>x</a>") == []
     kind, _, digest = fragment.rpartition("&")[2].partition("=")
     assert listed([{"filename": FILE, "url": FILE, "hashes": {kind: digest}}]) == []
@@ -92,7 +94,7 @@ def test_a_hash_of_another_kind_is_passed_on_and_a_sha256_wins() -> None:
     assert listed(f"<a href='{FILE}#{md5}&sha256={DIGEST}'>x</a>") == [f"{BASE}{FILE}#sha256={DIGEST}"]
     for fragment in (f"x#sha256={DIGEST}", f"x;sha256={DIGEST}", f"sha256:{DIGEST}", f"sha256={DIGEST}#x"):
         assert listed(f"<a href='{FILE}#{fragment}'>x</a>") == [f"{BASE}{FILE}#sha256={DIGEST}"]
-    hashes = {"md5": "b" * 32, "blake2b": "x"}
+    hashes = {"sha1": "a" * 40, "md5": "b" * 32, "blake2b": "x"}
     assert listed([{"filename": FILE, "url": FILE, "hashes": hashes}]) == [f"{BASE}{FILE}#{md5}"]
 
 

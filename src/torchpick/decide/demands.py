@@ -112,12 +112,16 @@ def are_compatible(demands: Iterable[PackageDemand]) -> bool:
     return _has_versions(joined(demands))
 
 
+# Packaging compares clauses in the square of their number. What more of them leave is seen by trying the versions.
+_MOST_CLAUSES = 200
+
+
 @remembered
 def _has_versions(specifier: str) -> bool:
     from packaging.specifiers import SpecifierSet
 
     check_bounds(specifier)
-    return not SpecifierSet(specifier).is_unsatisfiable()
+    return specifier.count(",") >= _MOST_CLAUSES or not SpecifierSet(specifier).is_unsatisfiable()
 
 
 def parse_demands(texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> tuple[PackageDemand, ...]:

@@ -170,9 +170,10 @@ class Groups(NamedTuple):
     def groups(self) -> tuple[HostGroup, ...]:
         """Each environment with its machines."""
         by_group = [(group.verdict, machines_of(group.members)) for group in self.plan]
-        fleet, wish = self.fleet, self.wish
-        picks = [Pick(tuple(fleet.machines[at] for at in places), wish, (one,), ()) for one, places in by_group]
-        return tuple(HostGroup(pick, fleet.hosts(places)) for pick, (_, places) in zip(picks, by_group, strict=True))
+        machines, wish = self.fleet.machines, self.wish
+        picks = [Pick(tuple(machines[at] for at in places), wish, (one,), ()) for one, places in by_group]
+        hosts = [self.fleet.hosts(places) for _, places in by_group]
+        return tuple(map(HostGroup, picks, hosts))
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:

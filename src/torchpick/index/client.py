@@ -56,6 +56,8 @@ class Reply(NamedTuple):
             hint = "put the credentials in netrc or the URL"
         elif self.status in _ABSENT:
             hint = "check the address: the wheel host answers 403 for files it does not have"
+        elif self.status == 429:
+            hint = "the server limits requests: wait a while"
         else:
             hint = HINT
         return NetworkError(f"{name}: the server answered {self.status}", hint=hint)

@@ -53,13 +53,14 @@ ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+ht
 _SUFFIXES = (".whl", ".tar.gz", ".zip")
 # The page of torch over all variants has some 10,000 links in 5 MB.
 MOST_BYTES = 16 << 20
-_HEX = re.compile(r"[0-9a-f]{1,128}")
+_HEX = re.compile(r"[0-9a-f]+")
 _UPLOADED = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)?)?")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MOST_TEXT = 512
-# The hashes that pip checks behind an address: the one that the table knows of files, then the best first.
-_HASHES = ("sha256", "sha512", "sha384", "sha224", "sha1", "md5")
-_HASH = re.compile(rf"({'|'.join(_HASHES)})[=:]([^&#]*)")
+# The hashes that pip checks behind an address, each with its digits: the one that the table knows of files, then the
+# best first. The last two have none that count, as uv 0.13.9 takes a file by its address without a look at them.
+_DIGITS = {"sha256": 64, "sha512": 128, "sha384": 96, "md5": 32, "sha224": 0, "sha1": 0}
+_HASH = re.compile(rf"({'|'.join(_DIGITS)})[=:]([^&#]*)")
 # HTML takes blanks around an address away (its standard, "valid URL potentially surrounded by spaces").
 _BLANKS = " \t\n\f\r"
 MOST_ENTRIES = 200_000
@@ -204,10 +205,10 @@ def _plain(text: str | None) -> str | None:
 
 
 def _best_hash(pairs: Iterable[tuple[str, str]]) -> str | None:
-    """The best of digests by their algorithm; a ValueError for one that is none, as without it nobody would check."""
+    """The best of digests by their algorithm; a ValueError for one that not both pip and uv would check."""
     hashes = dict(reversed([*pairs]))  # the first of a kind counts
-    kind = next((kind for kind in _HASHES if kind in hashes), None)
-    if kind is not None and not _HEX.fullmatch(hashes[kind]):
+    kind = next((kind for kind in _DIGITS if kind in hashes), None)
+    if kind is not None and not (len(hashes[kind]) == _DIGITS[kind] and _HEX.fullmatch(hashes[kind])):
         raise ValueError(f"its {kind} is not one")
     return kind and f"{kind}={hashes[kind]}"
 
