@@ -89,6 +89,8 @@ def test_a_fleet_with_a_machine_on_which_nothing_runs_has_its_groups_and_is_not_
     )  # fmt: skip
     with pytest.raises(torchpick.NoBuildError, match="no build runs on"):
         both.require()
+    for none in ([], [SILENT]):
+        assert (torchpick.fleet(none).groups, len(torchpick.fleet(none).left_out)) == ((), len(none))
 
 
 KERNELS = making.library(making.module("sm_80"), making.module("sm_90"))

@@ -99,7 +99,7 @@ def completed(fleet: Fleet, table: DriverTable) -> Fleet:
 def _shared(running: Sequence[ByPin]) -> tuple[Pin, ...]:
     """The builds that every machine runs, the best first."""
     different = list({id(verdicts): verdicts for verdicts in running}.values())
-    pins = set(different[0]).intersection(*different[1:])
+    pins = set[Pin]().union(*different[:1]).intersection(*different[1:])
     return tuple(sorted(pins, key=lambda pin: min(verdicts[pin].rank for verdicts in different), reverse=True))
 
 
