@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -89,15 +90,24 @@ def test_what_others_may_write_is_read_anew(reading: Reading, tmp_path: Path) ->
     assert cache.find(URL, HASH, WHOLE) is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', "older"])
-def test_a_damaged_entry_counts_as_none(reading: Reading, tmp_path: Path, text: str) -> None:
+def test_a_damaged_entry_counts_as_none(reading: Reading, tmp_path: Path) -> None:
     cache = Readings(str(tmp_path))
     cache.keep(URL, reading)
-    for file in (tmp_path / "readings").iterdir():
-        older = file.read_text("utf-8").replace('"schema": 6', '"schema": 5').replace('"schema":6', '"schema":5')
-        file.write_text(older if text == "older" else text, "utf-8")
-
-    assert cache.find(URL, HASH, WHOLE) is None
+    (file,) = (tmp_path / "readings").iterdir()
+    record = json.loads(file.read_text("utf-8"))
+    texts = ["", "{", "[]", '{"schema": 1}', json.dumps({**record, "schema": record["schema"] - 1})]
+    for row in (record["reading"], record["reading"]["libraries"][0]):
+        for name, value in [*row.items()]:
+            for other in (7, "x", [7]):
+                if type(other) is not type(value) and (value is not None or other != "x"):
+                    row[name] = other
+                    texts.append(json.dumps(record))
+            row[name] = value
+    for text in texts:
+        file.write_text(text, "utf-8")
+        assert cache.find(URL, HASH, WHOLE) is None, text
+    file.write_text(json.dumps(record), "utf-8")
+    assert cache.find(URL, HASH, WHOLE) == reading
 
 
 def test_the_cache_is_bounded(reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

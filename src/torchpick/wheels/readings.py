@@ -6,8 +6,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from torchpick.environment import distributions, rewrite
@@ -28,6 +29,7 @@ from torchpick.wheels.librarycode import (
     union,
 )
 
+N = TypeVar("N", bound=tuple[Any, ...])
 # How much was read.
 FLAGS, SAMPLE, WHOLE = "flags", "sample", "whole"
 
@@ -230,14 +232,28 @@ def _origin(url: str) -> str:
 def _of_row(row: Mapping[str, Any]) -> Reading:
     """A record of ours; one that is damaged raises any of the errors of `find`."""
     torch = row["torch"]
-    facts = None if torch is None else noun_of(TorchFacts, torch, flags=_arches(torch["flags"]))
-    return noun_of(Reading, row, torch=facts, libraries=tuple(map(_library, row["libraries"])))
+    facts = None if torch is None else _noun(TorchFacts, torch, flags=_arches(torch["flags"]))
+    return _noun(Reading, row, torch=facts, libraries=tuple(map(_library, row["libraries"])))
 
 
 def _library(row: Mapping[str, Any]) -> Library:
     code = row["code"]
-    modules = tuple(noun_of(Modules, module, **_code(module)) for module in code["modules"])
-    return noun_of(Library, row, code=noun_of(CodeContents, code, modules=modules, **_code(code)))
+    modules = tuple(_noun(Modules, module, **_code(module)) for module in code["modules"])
+    return _noun(Library, row, code=_noun(CodeContents, code, modules=modules, **_code(code)))
+
+
+def _noun(noun: type[N], row: Mapping[str, Any], **others: object) -> N:
+    """A noun of a record; TypeError where one of its fields holds something else than it is for."""
+    made = noun_of(noun, row, **others)
+    for value, kind in zip(made, _hints(noun).values(), strict=True):
+        is_many = isinstance(value, tuple) and get_origin(kind) is tuple
+        parts, of = (value, get_args(kind)[0]) if is_many else ((value,), kind)
+        if not all(isinstance(part, of) for part in parts):
+            raise TypeError(noun.__name__)
+    return made
+
+
+_hints = cache(get_type_hints)
 
 
 def _code(row: Mapping[str, Any]) -> dict[str, tuple[Arch, ...]]:
