@@ -86,10 +86,6 @@ class Computer:
             self.file(f"/dev/{name}")
         return self
 
-    def proc_gpu(self, address: str, model: str, uuid: str = "GPU-????????-????-????-????-????????????") -> Computer:
-        text = f"Model: \t\t {model}\nIRQ:   \t\t 42\nGPU UUID: \t {uuid}\nBus Location: \t {address}\n"
-        return self.file(f"/proc/driver/nvidia/gpus/{address}/information", text)
-
     def driver(self, version: str = "580.95.05", gpus: int = 1) -> Computer:
         """A healthy installation: module, device nodes, both libraries."""
         self.module(version).nodes("nvidiactl", *(f"nvidia{index}" for index in range(gpus)))
