@@ -303,7 +303,9 @@ def test_a_slow_wheel_is_given_up(
     assert "no wheel of swift-ops 1.0 was read: no more than" in said
 
 
-def test_of_a_wheel_for_windows_the_code_is_judged(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_a_wheel_for_windows_the_code_is_judged_and_the_rest_is_said(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
     library = making.pe({".text": bytes(700), ".nv_fatb": making.module("sm_90")})
     own.add(
         TinyWheel("swift-ops", "1.0", "cp312-cp312-win_amd64", ("torch",), files={"swift_ops/_C.pyd": library}),
@@ -315,6 +317,7 @@ def test_of_a_wheel_for_windows_the_code_is_judged(own: OwnIndex, capsys: pytest
 
     assert "holds no code for a100 (sm_80)" in said
     assert main(["plan", "swift-ops", "--gpu", "h100", "--driver", "581.15", *windows]) == 0
+    assert "note: which CUDA swift-ops 1.0 links is not read on Windows" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("tag", [TAG, "py3-none-any"])

@@ -240,6 +240,10 @@ class _Environment:
         for name, extra in taken:
             if (name, extra) not in asked:
                 yield Note("CUDA_EXTRA", f"{name}[{extra}] is taken: without an extra it is not for torch's CUDA")
+        rivals = ((package.name, rival) for package in self.packages for rival in search.facts[package.name].rivals)
+        for one, other in sorted({(min(pair), max(pair)) for pair in rivals if pair[1] in names}):
+            text = f"{one} and {other} install the same module, and the one installed last wins: keep one of them"
+            yield Note("SAME_MODULE", text)
         if torch is not None:
             yield from self._inferred(torch.build)
             yield from remarks.inferred(torch.build, names)
@@ -277,14 +281,16 @@ class _Environment:
     def _of_package(self, package: Package) -> Iterator[Note]:
         search, torch, who = self.search, self.build, package.who
         word, _, partial = search.fit.coverage(package, torch and torch.cuda)
-        facts = search.facts[package.name]
+        facts, platform = search.facts[package.name], search.machine.platform
         if package.file is None and (package.place or facts.source_only is not None):
             yield Note("PACKAGE_UNREAD", _beside(facts, package, torch, search.machine.python.tag))
         elif word == NOT_READ:
-            text = f"which GPUs {who} was built for is not known for {search.machine.platform.name}"
+            text = f"which GPUs {who} was built for is not known for {platform.name}"
             if package.code is not None:
                 text = f"what was read of {who} names none of these GPUs"
             yield Note("PACKAGE_UNREAD", text)
+        elif package.code and package.cuda is None and not package.per_cuda and platform.os == "windows":
+            yield Note("PACKAGE_UNREAD", f"which CUDA {who} links is not read on Windows")
         if partial:
             yield Note("PARTIAL_LIBRARY", f"{who}: {'; '.join(partial)}")
         elif package.optional and package.major is not None and torch and package.major != torch.cuda_major:
