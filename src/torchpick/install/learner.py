@@ -165,7 +165,7 @@ class Learner:
             rows = sorted((*rows, *fresh), key=lambda row: parsed_version(row.version), reverse=True)
         else:  # what is to be built with torch in place comes after the wheels of it that were seen elsewhere
             rows += fresh
-        why = "" if rows or not files else f"your index has no file of it for {self.target!s}"
+        why = "" if rows or not files else f"your index has no file of it for {self.target}"
         newer = _newer_than(rows[0].version, left_out) if rows else None
         return facts._replace(versions=tuple(rows), listed=True, unlisted=why, newer=newer)
 
@@ -266,7 +266,7 @@ class Learner:
                 raise InstallerError(f"{demand.name}: {facts.unlisted}", hint=hint, code="NOT_FOUND")
             if not fitting(facts.versions, [demand], pre=self.catalog.pre):
                 newest = facts.versions[0].version
-                text = f"no version of {demand.name} for {self.target!s} is within `{demand.text}`"
+                text = f"no version of {demand.name} for {self.target} is within `{demand.text}`"
                 raise InstallerError(text, hint=f"the newest is {newest}", code="NOT_FOUND")
 
     def notes(self, answer: Answer) -> Iterator[Note]:
