@@ -191,6 +191,7 @@ def test_what_was_weighed_for_several_machines_is_that_of_the_one_that_is_worst_
         ["holds no code for sm_61: it was built for sm_80 sm_90"], *[["another of these machines does not run it"]] * 2,
         ["holds no code for sm_61: it was built for sm_80 sm_90"],
     ]  # fmt: skip
+    assert {each.machine for verdict in found.considered for each in verdict.objections} == {1, None}
     assert found.changes == ()
     late = several.pick((machine("sm_80", driver="560.28.03"), machine("sm_90")), table([builds[0]]), Wish())
     assert [change.text for change in late.changes] == ["with driver 580 or newer: torch 2.11.0+cu130"]

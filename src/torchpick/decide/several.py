@@ -49,7 +49,11 @@ def _common(machines: tuple[Machine, ...], fit: FleetFit) -> Pick:
 
     worst = min(range(len(machines)), key=best)
     considered = tuple(
-        verdict._replace(objections=(_ANOTHER,)) if verdict.ok and pin_of(verdict) not in shared else verdict
+        verdict._replace(
+            objections=(_ANOTHER,)
+            if verdict.ok and pin_of(verdict) not in shared
+            else tuple(objection._replace(machine=worst) for objection in verdict.objections)
+        )
         for verdict in buildfit.judge(machines[worst], table, wish)
     )
     if not shared:

@@ -266,11 +266,12 @@ class Reason(Enum):
 
 
 class Objection(NamedTuple):
-    """A reason and its facts; `gpu` is set if it is about that GPU alone."""
+    """A reason and its facts; `gpu` is set if it is about that GPU alone, `machine` if there are several."""
 
     reason: Reason
     facts: Mapping[str, str] = {}
     gpu: int | None = None
+    machine: int | None = None
 
     @property
     def text(self) -> str:
@@ -281,7 +282,7 @@ class Objection(NamedTuple):
         return self.reason.name
 
     def to_dict(self) -> dict[str, object]:
-        return written(self, "code", "text", "gpu", optional=("gpu",))
+        return written(self, "code", "text", "gpu", "machine", optional=("gpu", "machine"))
 
 
 class GpuFit(NamedTuple):
