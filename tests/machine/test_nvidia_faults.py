@@ -85,16 +85,17 @@ def test_all_that_hangs_ends_with_the_deadline(computer: Computer, look: Look) -
     assert [(each.pci, each.arch) for each in found.gpus] == [("0000:01:00.0", None)]
 
 
-@pytest.mark.parametrize("third", ["15", "4"])
-def test_one_gpu_lost_or_forbidden_of_three(third: str, computer: Computer, look: Look) -> None:
+@pytest.mark.parametrize(("third", "code"), [("15", "GPU_LOST"), ("4", "GPU_FORBIDDEN")])
+def test_one_gpu_lost_or_forbidden_of_three(third: str, code: str, computer: Computer, look: Look) -> None:
     computer.driver(gpus=3).pci("0000:01:00.0", RTX_4090).pci("0000:02:00.0", GTX_1080_TI).pci("0000:03:00.0", A100)
     computer.say("\n".join((gpu(1, "8.9"), gpu(2, "6.1", handle=third), gpu(3, "8.0"))))
     found = look(computer)
     assert archs(found) == ["sm_89", "sm_80"]
     assert [each.index for each in found.gpus] == [0, 1]
-    assert codes(found) == ["GPU_NOT_SERVED"]
+    assert codes(found) == [code]
     assert "0000:02:00.0" in found.notes[0].text
-    assert f"status {third}" in found.notes[0].text
+    computer.say("\n".join((gpu(1, "8.9"), gpu(2, "6.1", handle="4"), gpu(3, "8.0", handle=third))))
+    assert codes(look(computer)) == [code], "one that is forbidden does not speak for one that is lost"
 
 
 def test_updated_and_not_rebooted(computer: Computer, look: Look) -> None:

@@ -96,7 +96,7 @@ def judge(facts: KernelFacts, readings: Sequence[DriverReading], how: LookOption
             )
         )
     notes += silentgpus.earlier_failures(readings, gpus[0].source)
-    notes += silentgpus.silent_gpus(facts, readings, devices)
+    notes += silentgpus.silent_gpus(facts, readings, devices, driver, how.knowledge)
     notes += silentgpus.bystanders(facts)
     gpus, more = _apply_visible(gpus, devices, readings, how.world)
     return Seen(tuple(gpus), driver, (*notes, *more))

@@ -153,18 +153,40 @@ def earlier_failures(readings: Sequence[DriverReading], source: str | None) -> l
     return notes
 
 
-def silent_gpus(facts: KernelFacts, readings: Readings, answering: Sequence[Device]) -> list[Note]:
-    """The GPUs beside the ones that answer: lost, forbidden, or on the bus and not driven."""
+def silent_gpus(
+    facts: KernelFacts,
+    readings: Sequence[DriverReading],
+    answering: Sequence[Device],
+    driver: Driver | None,
+    knowledge: Knowledge,
+) -> list[Note]:
+    """GPUs beside the ones that answer: lost, forbidden, or on the bus and not driven."""
     errors = _errors([next(reading for reading in readings if reading.answering)])
+    rest = _unanswered(facts, answering)
+    notes = []
+    if errors:
+        named = f" ({addresses(rest)})" if len(rest) == len(errors) else ""
+        text = f"the driver has lost {count(len(errors))}{named} (status {max(errors)}); left out until a reboot"
+        code = "GPU_LOST"
+        if all(error == 4 for error in errors):
+            text, code = f"{count(len(errors))}{named} may not be used by this user or job; left out", "GPU_FORBIDDEN"
+        notes.append(Note(code, text))
+    if len(rest) <= len(errors):
+        return notes
+    version = driver.version if driver else None
+    for pci in rest:
+        what = "on the PCI bus, but the driver does not list it (not supported, or not passed into this container)"
+        if dropped_by(pci, version, knowledge):
+            what = f"driver {version} no longer supports it"
+        notes.append(Note("GPU_NOT_SERVED", f"the NVIDIA GPU at {pci.address}: {what}; left out"))
+    return notes
+
+
+def _unanswered(facts: KernelFacts, answering: Sequence[Device]) -> list[PciGpu]:
     answered = {device.pci for device in answering}
     rest = [pci for pci in facts.nvidia if pci.address not in answered]
-    if len(rest) + len(answering) > len(facts.nvidia):
-        rest = []  # without addresses, or with addresses of another kind (Windows), none can be told from another
-    number = max(len(errors), len(rest))
-    where = f" ({addresses(rest)})" if len(rest) == number else ""
-    status = f" (status {max(errors)})" if errors else ""
-    why = f"lost until a reboot, not supported by this driver, or not for this user or container{status}"
-    return [Note("GPU_NOT_SERVED", f"{count(number)}{where}: left out, as there is no answer: {why}")] if number else []
+    # Without addresses, or with addresses of another kind (Windows), none can be told from another.
+    return [] if len(rest) + len(answering) > len(facts.nvidia) else rest
 
 
 def bystanders(facts: KernelFacts) -> list[Note]:
