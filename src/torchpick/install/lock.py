@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -162,12 +162,21 @@ def lock_text(machine: Machine, packages: Iterable[ReportedPackage]) -> str:
     except PylockValidationError as error:
         hint = "the index gives what no lock can hold; leave that requirement out, or name its file"
         raise TorchpickError(f"the lock would not be one: {error}", hint=hint, code="LOCK") from error
-    rows: list[dict[str, object]] = []
-    for package in checked["packages"]:
-        row = tomlkit.inline_table()  # what is in it stays in one line, so that a difference of two locks reads well
-        row.update(package)
-        rows.append({**row})
-    return tomlkit.dumps({**checked, "packages": rows})
+    lines = [{name: _in_one_line(value) for name, value in package.items()} for package in checked["packages"]]
+    return tomlkit.dumps({**checked, "packages": lines})
+
+
+def _in_one_line(value: object) -> object:
+    """A table or several in one line, so that a difference of two locks reads well."""
+    if isinstance(value, Mapping):
+        table = tomlkit.inline_table()
+        table.update(value)
+        return table
+    if isinstance(value, list):
+        array = tomlkit.array()
+        array.extend(map(_in_one_line, value))
+        return array
+    return value
 
 
 def _package_table(package: ReportedPackage) -> dict[str, object]:
