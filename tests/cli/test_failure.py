@@ -58,15 +58,13 @@ def test_the_password_of_a_mirror_is_hidden_before_cmd_quotes_it(capsys: pytest.
     assert ("SEC" in said, said.count("mirror.example")) == (False, 2)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"),
-        OSError(errno.ENOSPC, "No space left on device", "its.file"),
-    ],
-)
+@pytest.mark.parametrize(("error", "way_out"), [
+        (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), "export TMPDIR="),
+        (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
+        (OSError(errno.ENOSPC, "No space left on device"), "make room"),
+])  # fmt: skip
 def test_what_the_system_refuses_is_said_with_a_way_out(
-    error: OSError, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: OSError, way_out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse() -> str:
         raise error
@@ -76,8 +74,8 @@ def test_what_the_system_refuses_is_said_with_a_way_out(
 
     assert main(["run", "--gpu", "6.1", "--driver", "580.95.05", "--", sys.executable]) == 1
     message, hint = capsys.readouterr().err.split("\n\nhint: ")
-    assert message.endswith(f"error: {error.filename or 'the system says'}: {error.strerror}")
-    assert ("make room" in hint, "export TMPDIR=" in hint) == (True, True)
+    assert str(error.strerror) in message
+    assert way_out in hint
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no folder that somebody is in")
@@ -94,8 +92,7 @@ def test_a_folder_that_was_removed_meanwhile_is_said(
 
     out, err = capsys.readouterr()
     assert out == ("--no-index torch==0+see.the.error\n" if words == "url" else "")
-    assert "error: the system says: No such file or directory\n\nhint: " in err
-    assert "`cd` to a folder that exists" in err
+    assert err.endswith("error: the current folder does not exist any more\n\nhint: `cd` to one that does\n")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import codecs
 import gc
 import os
 import sys
+from errno import EACCES, EBADF, EDQUOT, EIO, EMFILE, ENFILE, ENOENT, ENOSPC, EPERM, EROFS
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Parser
@@ -123,11 +124,6 @@ def _run(words: Sequence[str]) -> int:
         raise
 
 
-# What to do about what the system refuses, wherever that was.
-_WAY_OUT = (
-    "make room there or make it writable, `cd` to a folder that exists, or name others: "
-    "`export TMPDIR=… TORCHPICK_CACHE_DIR=…`"
-)
 _DEPENDENCIES = "install torchpick with its dependencies"
 
 
@@ -135,10 +131,30 @@ def _failure(error: Exception) -> TorchpickError | None:
     """What is said of an exception; None for a bug of ours."""
     if isinstance(error, TorchpickError):
         return error
-    if isinstance(error, OSError):  # another process, a file, or a folder for what is temporary
-        where = "the system says" if error.filename is None else os.fsdecode(error.filename)
-        return TorchpickError(f"{where}: {error.strerror or error}", hint=_WAY_OUT)
+    if isinstance(error, OSError):
+        return _refused(error)
     return TorchpickError(str(error), hint=_DEPENDENCIES) if isinstance(error, ModuleNotFoundError) else None
+
+
+# What to do about what the system refuses, wherever that was.
+_FOLDERS = "make it writable, or name folders that are: `export TMPDIR=… TORCHPICK_CACHE_DIR=…`"
+_WAYS_OUT = {
+    **dict.fromkeys((ENOSPC, EDQUOT), "make room on that disk, or use another, and run the command again"),
+    **dict.fromkeys((EMFILE, ENFILE), "allow more open files (`ulimit -n 1024`), and run the command again"),
+    **dict.fromkeys((ENOENT, EACCES, EPERM, EROFS), _FOLDERS),
+}
+
+
+def _refused(error: OSError) -> TorchpickError:
+    """What the system refused, such as another process, a file, or a folder for what is temporary."""
+    why, number = error.strerror or str(error), error.errno or 0
+    if error.filename is not None:
+        why = f"{os.fsdecode(error.filename)}: {why}"
+    elif number == ENOENT and "temporary" not in why:  # os.getcwd() has no name to give, nor has tempfile
+        return TorchpickError("the current folder does not exist any more", hint="`cd` to one that does")
+    elif number in (ENOSPC, EDQUOT, EIO, EBADF):
+        why = f"stdout or a temporary file cannot be written: {why}"
+    return TorchpickError(why, hint=_WAYS_OUT.get(number, "run the command again"))
 
 
 def _guard(name: str, function: str, words: Sequence[str], status: int) -> str | None:
