@@ -52,6 +52,12 @@ def test_it_decides_with_the_table_inside(program: Path, tmp_path: Path) -> None
     assert done.stderr == ""
 
 
+def test_it_is_found_by_whatever_path_it_is_started(program: Path, tmp_path: Path) -> None:
+    roundabout = program.parent / ".." / program.parent.name / program.name
+
+    assert "cu126" in run(roundabout, tmp_path, "url", *MACHINE).stdout
+
+
 @pytest.mark.parametrize(
     "words",
     [

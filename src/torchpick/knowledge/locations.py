@@ -18,7 +18,8 @@ ARCHIVE: str | None = getattr(globals().get("__loader__"), "archive", None)
 # The largest file of ours is under a tenth of this.
 _MOST_BYTES = 16 << 20
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# As the importer spells it: of `./torchpick.pyz` it knows no other path to what is inside.
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 def compat_dir(environ: Mapping[str, str]) -> str:
@@ -78,10 +79,7 @@ def text_of_ours(*path: str) -> str:
 
 def read(path: str) -> bytes:
     """The file's bytes; OSError where it cannot be read."""
-    try:
+    if ARCHIVE is None or not path.startswith(PACKAGE):
         return content(path, _MOST_BYTES)
-    except OSError:
-        if ARCHIVE is None:
-            raise
     data: bytes = __loader__.get_data(path)  # type: ignore[name-defined]  # which every module has
     return data
