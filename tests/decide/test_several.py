@@ -166,7 +166,7 @@ def test_a_newer_driver_is_named_where_it_supports_the_gpu_and_gains_a_newer_tor
 def test_a_group_costs_time_in_line_with_its_machines() -> None:
     def ask(count: int) -> None:
         places = fleet(*[machine("sm_80")] * count)
-        assert [group.hosts.count for group in outlook(places, build()).groups] == [count]
+        assert [group.hosts.count for group in outlook(places, build(), upgrades=True).groups] == [count]
 
     in_line(ask, (500, 4000), floor=0.02)
 

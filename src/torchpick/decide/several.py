@@ -292,7 +292,7 @@ def _upgrades(
     fleet: Fleet, fit: FleetFit, kinds: Sequence[GpuKind], weights: Sequence[int], limit: int
 ) -> tuple[Upgrade, ...]:
     """Each driver that is there to each newer branch, for its machines alone and for all that are older."""
-    drivers = fit.table.drivers
+    drivers, machines = fit.table.drivers, fleet.machines
 
     def given(kinds: Sequence[GpuKind]) -> Releases:
         """Which torch each machine gets; of several GPUs in it the oldest, which stands last."""
@@ -304,7 +304,7 @@ def _upgrades(
     before = given(kinds)
     owners = grouped(
         (machine.driver.version, index)
-        for index, machine in enumerate(fleet.machines)
+        for index, machine in enumerate(machines)
         if machine.driver and machine.driver.version and machine.nvidia
     )
     answers: dict[tuple[Move, ...], Upgrade] = {}
@@ -314,15 +314,15 @@ def _upgrades(
             for version in sorted(owners, key=numbers)
             if drivers.branch_number(Driver(version)) < branch
             for index in owners[version]
-            if _supports(fleet.machines[index], branch, drivers)
+            if _supports(machines[index], branch, drivers)
         )
         alone = islice(([version] for version in able), _MOST_DRIVERS)
         for versions in [*alone, *([[*able]] if len(able) > 1 else [])]:
-            machines = list(fleet.machines)
+            upgraded = [*machines]
             moved = [index for version in versions for index in able[version]]
             for index in moved:
-                machines[index] = buildfit.with_driver(machines[index], str(branch), drivers)
-            moves = _moves(fleet, before, given(fit.kinds(machines)))
+                upgraded[index] = buildfit.with_driver(machines[index], str(branch), drivers)
+            moves = _moves(fleet, before, given(fit.kinds(upgraded)))
             # The row that touches the fewest drivers comes first; another with the same gain says nothing more.
             if any(_release(new) > _release(old) for old, new, _ in moves):
                 answers.setdefault(moves, (span(versions), str(branch), fleet.hosts(moved), moves))
