@@ -67,6 +67,7 @@ CASES = {
     "nor anything": Case(FACTS, (NVML._replace(devices=(OLD, Device())),)),
     "the kernel alone knows the version": Case(FACTS, (NVML._replace(driver=None, cuda=None),)),
     "one GPU is lost and one refused": Case(FACTS, (NVML._replace(devices=(OLD, Device(error=15), Device(error=4))),)),
+    "one GPU is lost": Case(FACTS, (NVML._replace(devices=(OLD, Device(error=15))),)),
     "one GPU may not be used": Case(FACTS, (NVML._replace(devices=(Device(error=4), NEW)),)),
     "one is lost and two are not listed": Case(
         FACTS._replace(version="595.1", pci=(PASCAL, AMPERE, UNKNOWN)),

@@ -264,13 +264,10 @@ _FOLDERS = (
 )
 
 
-def worth_asking(facts: KernelFacts, world: World) -> bool:
-    """Whether a GPU of NVIDIA may be there: a PCI device, a node, the module, a Jetson or WSL2.
-
-    A library is no sign, as images of CUDA have it; but on Windows, whose guests see a GPU by another vendor's id.
-    """
-    signs = facts.module or facts.nodes or facts.tegra or facts.wsl or any(gpu.vendor == NVIDIA for gpu in facts.pci)
-    return bool(signs or (world.system == "win32" and candidates(NVML, world)))
+def worth_asking(facts: KernelFacts) -> bool:
+    """Whether a GPU of NVIDIA may be there: a PCI device, a node, the module, a Jetson or WSL2; no library is one."""
+    on_bus = any(gpu.vendor == NVIDIA for gpu in facts.pci)
+    return bool(facts.module or on_bus or facts.nodes or facts.tegra or facts.wsl)
 
 
 def candidates(name: str, world: World) -> list[str]:
