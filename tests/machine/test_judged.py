@@ -102,7 +102,7 @@ CASES = {
     "a Jetson whose card does not answer": Case(JETSON._replace(pci=(AMPERE,))),
     "a Jetson with a card": Case(JETSON._replace(pci=(AMPERE,)), (NVML._replace(driver="540.4.0", devices=(NEW,)),)),
     "WSL2": Case(KernelFacts(wsl=True, wsl_driver=True), (NVML._replace(driver="576.02", libcuda="570.1"),)),
-    "WSL2 without an answer": Case(KernelFacts(wsl=True, wsl_driver=True, container=True)),
+    "WSL2 without an answer": Case(KernelFacts(wsl=True, wsl_driver=True, wsl_kernel=True, container=True)),
     "a GPU of a virtual machine": Case(
         FACTS._replace(pci=(PASCAL, AMPERE._replace(bound="vfio-pci"), PciGpu("0000:05:00.0", 0x1002, 1, "vfio-pci"))),
         (NVML._replace(devices=(OLD,)),),
@@ -189,7 +189,7 @@ def test_what_tells_that_a_gpu_is_there_and_why_it_does_not_answer() -> None:
     lost, refused = Device(error=15), Device(error=4)
     codes: dict[tuple[KernelFacts, tuple[DriverReading, ...]], str | None] = {
         (KernelFacts(), failed("absent") + failed("unusable", source="cuda")): None,
-        (KernelFacts(module=True, wsl=True, container=True), ()): None,
+        (KernelFacts(module=True, wsl=True, wsl_kernel=True, container=True), ()): None,
         (KernelFacts(nodes=("nvidia0",)), ()): "DRIVER_MISSING", (KernelFacts(tegra="Orin"), ()): "JETSON_SILENT",
         (KernelFacts(wsl=True, wsl_driver=True), ()): "WSL_DRIVER", (KernelFacts(), failed("hangs")): "DRIVER_HANGS",
         (KernelFacts(), failed("crashed")): "DRIVER_CRASHED", (KernelFacts(), failed("silent")): "DRIVER_CRASHED",

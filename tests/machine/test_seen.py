@@ -153,7 +153,8 @@ test_whole_computers_are_seen_as_they_were = pytest.mark.skipif(
     [
         (KernelFacts(), False), (KernelFacts(module=True), True), (KernelFacts(nodes=("nvidia0",)), True),
         (KernelFacts(tegra="orin"), True), (KernelFacts(pci=(PciGpu("a", 0x10DE, 1),)), True),
-        (KernelFacts(pci=(PciGpu("a", 0x1002, 1),)), False), (KernelFacts(wsl=True), True),
+        (KernelFacts(pci=(PciGpu("a", 0x1002, 1),)), False), (KernelFacts(wsl=True), False),
+        (KernelFacts(wsl_kernel=True), True),
     ],
 )  # fmt: skip
 def test_nothing_is_asked_where_nothing_of_nvidia_is_seen(facts: KernelFacts, is_worth_it: bool) -> None:

@@ -146,6 +146,7 @@ class KernelFacts(NamedTuple):
     permitted: bool = True
     wsl: bool = False
     wsl_driver: bool = False
+    wsl_kernel: bool = False
     container: bool = False
     tegra: str | None = None
     jetson_cuda: str | None = None
@@ -174,6 +175,7 @@ def read_kernel(world: World) -> KernelFacts:
         permitted=all(os.access(path, os.R_OK | os.W_OK) for path in paths),
         wsl="dxg" in dev,
         wsl_driver="dxg" in dev and "libcuda.so.1" in world.names("/usr/lib/wsl/lib"),
+        wsl_kernel=is_wsl(world),
         container=in_container(world),
         tegra=_tegra(world),
         jetson_cuda=jetson_cuda(world),
@@ -267,7 +269,7 @@ _FOLDERS = (
 def worth_asking(facts: KernelFacts) -> bool:
     """Whether a GPU of NVIDIA may be there: a PCI device, a node, the module, a Jetson or WSL2; no library is one."""
     on_bus = any(gpu.vendor == NVIDIA for gpu in facts.pci)
-    return bool(facts.module or on_bus or facts.nodes or facts.tegra or facts.wsl)
+    return bool(facts.module or on_bus or facts.nodes or facts.tegra or facts.wsl_kernel)
 
 
 def candidates(name: str, world: World) -> list[str]:
