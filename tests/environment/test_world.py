@@ -20,7 +20,7 @@ def there(tmp_path: Path) -> World:
 
 @pytest.mark.parametrize("path", ["/none", "/none/x", "/\0"])
 def test_what_is_not_there_is_none(there: World, path: str) -> None:
-    assert (there.read(path), there.names(path), there.link(path)) == (None, [], None)
+    assert (there.read(path), there.bytes(path), there.names(path), there.link(path)) == (None, None, [], None)
 
 
 def test_a_file_is_neither_a_folder_nor_a_link(there: World, tmp_path: Path) -> None:

@@ -157,8 +157,10 @@ test_whole_computers_are_seen_as_they_were = pytest.mark.skipif(
         (KernelFacts(wsl_kernel=True), True),
     ],
 )  # fmt: skip
-def test_nothing_is_asked_where_nothing_of_nvidia_is_seen(facts: KernelFacts, is_worth_it: bool) -> None:
-    assert kernel.worth_asking(facts) == is_worth_it
+def test_nothing_is_asked_where_nothing_of_nvidia_is_seen(
+    facts: KernelFacts, is_worth_it: bool, tmp_path: Path
+) -> None:
+    assert kernel.worth_asking(facts, World(str(tmp_path), {}, "/", "linux")) == is_worth_it
 
 
 def test_display_adapters_as_windows_lists_them() -> None:
@@ -308,6 +310,7 @@ def test_the_folders_where_distributions_put_the_libraries_of_a_driver(tmp_path:
             assert kernel.candidates(name, world)[0] == str(path)
         assert kernel.candidates(name, world) == list(map(str, paths))
         assert kernel.candidates(other, world) == []
+        assert kernel.worth_asking(KernelFacts(), world)
         for path in paths:
             path.unlink()
 
@@ -410,6 +413,16 @@ def test_a_line_is_short_enough_for_a_launcher() -> None:
     assert (two["exit"], json.loads(line)["exit"]) == (0, 4)
 
 
-def test_the_loader_searches_itself_where_this_is_the_computer(tmp_path: Path) -> None:
+@pytest.mark.skipif(not os.path.exists("/etc/ld.so.cache"), reason="no cache of the loader here")
+def test_the_loader_itself_finds_what_its_cache_or_its_variable_names(tmp_path: Path) -> None:
+    (tmp_path / "libown.so.1").touch()
+
+    def found(name: str, variable: str) -> bool:
+        return name in kernel.candidates(name, World("/", {"LD_LIBRARY_PATH": variable}, "/", "linux"))
+
+    for variable in (str(tmp_path), f":/nowhere:{tmp_path}", f"/nowhere;{tmp_path}"):
+        assert found("libown.so.1", variable)
+    assert not found("libown.so.1", "")
+    assert not found("libown.so.1", "/nowhere")
     assert kernel.candidates("libc.so.6", World("/", {}, "/", "linux"))[0] == "libc.so.6"
     assert kernel.candidates("libc.so.6", World(str(tmp_path), {}, "/", "linux")) == []

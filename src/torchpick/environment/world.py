@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from io import BufferedReader
 
-# A file of /proc or /sys that says anything of use is far below this.
-_MOST_BYTES = 1 << 20
+# A file of /proc or /sys that says anything of use is far below this; /etc/ld.so.cache of a full desktop is ~300 kB.
+_MOST_BYTES = 4 << 20
 _MOST_NAMES = 10_000
 # What a shell makes of `<(…)`, and what `-` stands for elsewhere: somebody writes to these.
 _OF_SHELL = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
@@ -48,8 +48,11 @@ class World(NamedTuple):
 
     def read(self, absolute: str) -> str | None:
         """The text of a file; None where it is absent or forbidden. What is no UTF-8 is replaced."""
-        data = start_of(self.path(absolute), _MOST_BYTES)
+        data = self.bytes(absolute)
         return None if data is None else data.decode("utf-8", "replace")
+
+    def bytes(self, absolute: str) -> bytes | None:
+        return start_of(self.path(absolute), _MOST_BYTES)
 
     def names(self, absolute: str) -> list[str]:
         """The names in a folder, sorted; none where it is absent."""

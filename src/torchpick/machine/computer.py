@@ -60,7 +60,7 @@ def look(how: LookOptions, platform: Platform) -> Seen:
     # NVIDIA's modules are imported only where there is a sign of it.
     facts = kernel.read_kernel(how.world)
     seen = Seen()
-    if kernel.worth_asking(facts):
+    if kernel.worth_asking(facts, how.world):
         from torchpick.machine import nvidia
 
         seen = nvidia.look(how, facts)

@@ -266,19 +266,31 @@ _FOLDERS = (
 )
 
 
-def worth_asking(facts: KernelFacts) -> bool:
-    """Whether a GPU of NVIDIA may be there: a PCI device, a node, the module, a Jetson or WSL2; no library is one."""
+def worth_asking(facts: KernelFacts, world: World) -> bool:
+    """Whether anything of NVIDIA is present, or may be: a PCI device, a node, the module, a library, or WSL2."""
     on_bus = any(gpu.vendor == NVIDIA for gpu in facts.pci)
-    return bool(facts.module or on_bus or facts.nodes or facts.tegra or facts.wsl_kernel)
+    signs = facts.module or on_bus or facts.nodes or facts.tegra or facts.wsl_kernel
+    return bool(signs or candidates(NVML, world) or candidates(CUDA, world))
 
 
 def candidates(name: str, world: World) -> list[str]:
-    """What to hand to the loader, in order; under WSL2 the folder that Windows mounts goes before its own search."""
+    """What to hand to the loader, in order; under WSL2 the folder that Windows mounts goes before a package's."""
     if world.system == "win32":
         return _windows_libraries(name, world)
-    of_loader = [name] if world.real else []
-    paths = [f"{_WSL}/{name}", *of_loader, *(f"{folder}/{name}" for folder in _FOLDERS)]
-    return [world.path(path) for path in paths if path == name or world.exists(path)]
+
+    paths = [f"{folder}/{name}" for folder in (_WSL, *_FOLDERS)]
+    existing = [world.path(path) for path in paths if world.exists(path)]
+    if world.real and _loader_finds(name, world):
+        existing.insert(1 if paths[0] in existing else 0, name)
+    return existing
+
+
+def _loader_finds(name: str, world: World) -> bool:
+    """Whether dlopen of the bare name could succeed; the cache is a table of file names, so a byte search does."""
+    for folder in world.environ.get("LD_LIBRARY_PATH", "").replace(";", ":").split(":"):
+        if folder and os.path.exists(f"{folder}/{name}"):
+            return True
+    return name.encode() in (world.bytes("/etc/ld.so.cache") or b"")
 
 
 def _windows_libraries(name: str, world: World) -> list[str]:
