@@ -21,7 +21,7 @@ URL = ["url", "--gpu", "sm_80", "--driver", "580.95.05", "--platform", "linux-x8
         (45, [], ""), (46, [], f"note: the table of builds is from {TABLE}, more than 45 days old; {REFRESH}"),
         (46, ["--quiet"], ""), (46, ["--json"], "more than 45 days old"),
         (0, ["torch==2.16.0"],
-         f"note: the table from {TABLE} knows no torch 2.16.0 for linux-x86_64 with these GPUs; run"),
+         f"note: the table from {TABLE} knows no torch 2.16.0 for linux-x86_64; run `torchpick refresh`"),
         (0, ["torch>=2.99"], "knows no torch 2.99"), (0, ["torch~=2.16.1"], "knows no torch 2.16.1"),
         (0, ["torch>=2.10,<2.16"], ""), (0, ["torch==2.14.0"], ""), (0, ["torch==2.15.0"], ""),
         (0, ["torch>=2.15.0.0"], ""), (0, ["torch==2.16.0", "--quiet"], ""),

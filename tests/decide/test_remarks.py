@@ -11,7 +11,7 @@ from torchpick.decide import buildfit, remarks
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Reason
-from torchpick.model.machine import PLATFORMS, Driver, Gpu, Machine, Platform, Python
+from torchpick.model.machine import PLATFORMS, Driver, Gpu, Machine, Note, Platform, Python
 from torchpick.model.pick import Limit, Wish
 from torchpick.model.table import BuildsByRelease
 
@@ -59,19 +59,28 @@ def test_a_release_that_is_newer_than_the_table_is_named(asked: str, unknown: st
         assert remarks.on_age(pick, day) is None
         assert remarks.on_age(pick._replace(table_date=None), "2100-01-01") is None
     else:
-        known = f"the table from {pick.table_date} knows no torch {unknown} for linux-x86_64 with these GPUs"
+        known = f"the table from {pick.table_date} knows no torch {unknown} for linux-x86_64"
         assert said == f"{known}; run `torchpick refresh` to read the live index"
 
 
-@pytest.mark.parametrize(("torch", "is_said"), [("==2.11.0", True), ("", False), ("<2.11", False)])
-def test_a_newer_release_that_the_table_lacks_for_amd_is_said_to_who_asks_for_it(torch: str, is_said: bool) -> None:
-    known = table([small.build("2.11.0"), small.ROCM])._replace(date="2026-01-01")
-    pick = buildfit.pick(small.machine("gfx1100", driver=None), known, Wish(torch=torch))
+@pytest.mark.parametrize(("gpus", "wish", "said"), [
+        (["gfx1100"], Wish(), "2.15.0 for ROCm"), (["gfx1100"], Wish(torch=">=2.15"), "2.15.0 for ROCm"),
+        (["gfx1100"], Wish(torch="<2.15"), None), (["gfx1100"], Wish(backends=("rocm7.2",)), "2.15.0 for ROCm"),
+        (["gfx1100"], Wish(backends=("cpu",)), None), (["Arc B580"], Wish(), "2.15.0 for XPU"),
+        (["sm_90"], Wish(), None), ([], Wish(), None), (["gfx1100", "sm_90"], Wish(), None),
+        (["gfx1100"], Wish(channel="test"), None),
+])  # fmt: skip
+def test_a_newer_release_that_the_table_lacks_for_amd_or_intel_is_said(
+    gpus: list[str], wish: Wish, said: str | None
+) -> None:
+    read = [KNOWLEDGE.gpu(gpu) for gpu in gpus]
+    found = tuple(Gpu(number, gpu.vendor, gpu.name, gpu.arch) for number, gpu in enumerate(read))
+    pick = buildfit.pick(Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), None, found), LINUX, wish)
 
-    said = remarks.on_age(pick, "2000-01-01")
+    texts = [note.text for note in pick.notes if note.code == "RELEASE_MISSING"]
 
-    text = "the table from 2026-01-01 knows no torch 2.11.0 for linux-x86_64 with these GPUs"
-    assert said == (f"{text}; run `torchpick refresh` to read the live index" if is_said else None)
+    text = f"the table from {LINUX.date} has no torch {said}; `torchpick refresh` looks"
+    assert texts == ([] if said is None else [text])
 
 
 OTHER = Wish(companions={"torchvision": "", "torchaudio": ""})
@@ -158,6 +167,19 @@ def test_what_a_vendor_does_not_promise_is_said() -> None:
         "AMD's own index has it, https://amd.example/; PyTorch's has nothing that runs here; AMD has packages for "
         "gfx1100 there and does not list it as supported; that it has wheels for Python 3.12 is inferred",
         "its wheels need libatomic1, glibc 2.39, and do not say so; `torchpick doctor` looks for them",
+    ]
+
+
+def test_no_release_is_missed_that_was_published_for_nobody() -> None:
+    builds = [small.build("2.12.0", published=None), small.build("2.11.0"), small.ROCM]
+    known = table([*builds, small.ROCM._replace(torch="2.11.0", published=None)])
+    known = known._replace(date="2026-01-01", notes=(Note("KNOWN", "x"),))
+
+    found = buildfit.pick(small.machine("gfx1100", driver=None), known, Wish())
+
+    assert [(note.code, note.text) for note in found.notes] == [
+        ("RELEASE_MISSING", "the table from 2026-01-01 has no torch 2.11.0 for ROCm; `torchpick refresh` looks"),
+        ("KNOWN", "x"),
     ]
 
 

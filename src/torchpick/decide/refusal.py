@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from torchpick.decide import buildfit
 from torchpick.decide.demands import PackageDemand, takes
 from torchpick.decide.packagefit import filled
-from torchpick.decide.remarks import LAST_FOR_INTEL
+from torchpick.decide.remarks import LAST_FOR_INTEL, missing_release
 from torchpick.decide.search import Solution, find_solution
 from torchpick.decide.searchfacts import SearchFacts
 from torchpick.errors import UsageError
@@ -134,6 +134,7 @@ def _changes(pick: Pick, table: Table | None) -> list[str]:
             hints.append(needs if objection.facts["mends"] else none)
     if ".dev" in wish.torch and wish.channel != "nightly":
         hints.append("development builds are on `--channel nightly`, which `torchpick refresh --channel nightly` reads")
+    hints += [note.text for note in pick.notes if note.code == "RELEASE_MISSING"]
     others = [] if table is None else [*_of_other_vendors(pick, table)]
     hints += others
     if not others and len(pick.machines) == 1 and (without := _without_code(pick)) is not None:
@@ -217,6 +218,9 @@ def _ways(
     search: SearchFacts, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
 ) -> Iterator[str]:
     by_reason = grouped((against.objection.reason, against) for against in objections)
+    if torch := next((demand.specifier for demand in wanted if demand.name == "torch"), ""):
+        wish = search.wish._replace(torch=torch)
+        yield from (note.text for note in missing_release(search.machine, search.table, wish))
     unpinned = next(_without_a_pin(search, wanted), None)
     if unpinned:
         yield unpinned

@@ -10,6 +10,7 @@ from torchpick.model.build import (
     Reason,
     VendorIndex,
     Verdict,
+    family_of,
     python_name,
     python_order,
 )
@@ -187,13 +188,15 @@ def notes(
         yield MISCOMPILED
     if build.published is None:
         yield Note("UNCONFIRMED", "this build is not confirmed on the index")
+    yield from missing_release(machine, table, wish)
     yield from inferred(build, wish.companions)
 
 
 def made(machine: Machine, table: Table, wish: Wish, chosen: Verdict | None, considered: tuple[Verdict, ...]) -> Pick:
     """The pick of this build, with what a person should know of it; without one, with what would have to change."""
     if chosen is None:
-        return Pick((machine,), wish, (), considered, changes=changes(considered), table_date=table.date)
+        missing = missing_release(machine, table, wish) if wish.torch else ()
+        return Pick((machine,), wish, (), considered, missing, changes=changes(considered), table_date=table.date)
     remarks = (*notes(chosen, machine, table, wish, considered), *table.notes)
     return Pick((machine,), wish, (chosen,), considered, remarks, table_date=table.date)
 
@@ -311,23 +314,45 @@ OLD_AFTER_DAYS = 45
 _REFRESH = "run `torchpick refresh` to read the live index"
 
 
+def missing_release(machine: Machine, table: Table, wish: Wish) -> tuple[Note, ...]:
+    """That the table has a newer release than it has for the AMD or Intel GPUs here, and that one is asked for.
+
+    Their builds come out later than the others, or on an index of their own.
+    """
+    family = next((family for family in _LATER if {MAKERS[family][0]} == machine.vendors), None)
+    if family is None or table.date is None or wish.channel != "stable":
+        return ()
+    if wish.backends and family not in map(family_of, wish.backends):
+        return ()
+    shelf, newer = table.of(machine.platform.name), list[str]()
+    for release in sorted(shelf.releases(), key=release_key, reverse=True):
+        families = {build.family for build in shelf.builds(release) if build.published}
+        if family in families:
+            missing = next(filter(admits(wish.torch), newer), None)
+            text = f"the table from {table.date} has no torch {missing} for {_LATER[family]}; `torchpick refresh` looks"
+            return () if missing is None else (Note("RELEASE_MISSING", text),)
+        newer += [release] if families else ()
+    return ()
+
+
+_LATER = {"rocm": "ROCm", "xpu": "XPU"}
+
+
 def on_age(pick: Pick, oldest: str) -> str | None:
     """A remark on a table from before that day, or on a release that it does not know; None if there is none."""
     if pick.table_date is None:
         return None
     unknown = _unknown_release(pick)
     if unknown is not None:
-        where = f"{pick.machine.platform.name}{' with these GPUs' if pick.machine.used else ''}"
-        return f"the table from {pick.table_date} knows no torch {unknown} for {where}; {_REFRESH}"
+        return f"the table from {pick.table_date} knows no torch {unknown} for {pick.machine.platform.name}; {_REFRESH}"
     if pick.table_date < oldest:
         return f"the table of builds is from {pick.table_date}, more than {OLD_AFTER_DAYS} days old; {_REFRESH}"
     return None
 
 
 def _unknown_release(pick: Pick) -> str | None:
-    """A release that is asked for and newer than any in the table for these GPUs' maker."""
-    own = [verdict for verdict in pick.considered if verdict.rank.preference >= 2] or pick.considered
-    newest = max((release_key(verdict.build.torch)[0] for verdict in own), default=())
+    """A release that is asked for and newer than any in the table."""
+    newest = max((release_key(verdict.build.torch)[0] for verdict in pick.considered), default=())
     for clause in pick.wish.torch.split(","):
         version = clause.strip().lstrip("=~>").strip().removeprefix("v").removesuffix(".*")
         if is_dotted(version) and release_key(version)[0] > newest:
