@@ -154,6 +154,17 @@ def test_a_chain_without_end_is_given_up_after_so_many_rounds(learning: Callable
     assert stopped.value.code == "ROUNDS"
 
 
+def test_more_projects_than_the_bound_are_not_looked_at(
+    learning: Callable[..., Learning], limits: Callable[[ReadingLimits], None]
+) -> None:
+    limits(ReadingLimits(projects=5))
+
+    with pytest.raises(TorchpickError, match="no more than 5 projects") as stopped:
+        learning(chain(8), "link-0").answer()
+
+    assert stopped.value.code == "READING_LIMIT"
+
+
 def test_more_bytes_than_the_bound_are_not_read(tmp_path: Path, limits: Callable[[ReadingLimits], None]) -> None:
     limits(ReadingLimits(bytes=1000))
     with (

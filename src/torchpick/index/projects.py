@@ -44,6 +44,7 @@ class ReadingLimits(NamedTuple):
     The bytes are those that come over the wire; times are in seconds.
     """
 
+    projects: int = 600
     bytes: float = 200_000_000
     seconds: float = 120.0
     age: float = 3600.0
@@ -166,6 +167,7 @@ class ProjectReader:
         self._links = [(url, url, None) for url in places.links]
         self._pages: dict[IndexPage, tuple[ProjectFile, ...] | TorchpickError | None] = {}
         self._metadata: dict[ProjectFile, Metadata | TorchpickError] = {}
+        self._projects: set[str] = set()
         self._parsing = threading.Lock()  # one page at a time is in memory as objects
         self._as_of: list[float] = []
 
@@ -184,7 +186,8 @@ class ProjectReader:
     def pages(self, names: Iterable[str]) -> Mapping[str, tuple[ProjectFile, ...] | TorchpickError | None]:
         """The files of each project; None where no index knows it."""
         projects = list(dict.fromkeys(map(normal, names)))
-        todo, indexes = projects, self.places.indexes
+        todo = [name for name in projects if self._is_within_bounds(name)]
+        indexes = self.places.indexes
         with self._web.running(f"reading the index pages of {some_of(projects)}"):
             self._read_pages(self._links)
             if not self.places.first_only:
@@ -246,6 +249,11 @@ class ProjectReader:
             self._metadata |= self._web.side_by_side(self._read_metadata, unread)
         return {file: self._metadata[file] for file in files}
 
+    def _is_within_bounds(self, name: str) -> bool:
+        if len(self._projects) < self._web.limits.projects:
+            self._projects.add(name)
+        return name in self._projects
+
     @cached_property
     def _linked(self) -> Mapping[str, list[ProjectFile]]:
         """The files of the link pages by their projects."""
@@ -256,6 +264,8 @@ class ProjectReader:
         return files if isinstance(files, tuple) else ()
 
     def _files(self, name: str) -> tuple[ProjectFile, ...] | TorchpickError | None:
+        if name not in self._projects:
+            return _limit_error(f"no more than {self._web.limits.projects} projects are looked at for one question")
         pages_ = [_page(index, name) for index in self.places.indexes]
         if self.places.first_only:
             first = next((page for page in pages_ if self._pages[page] is not None), None)
