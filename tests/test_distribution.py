@@ -116,4 +116,4 @@ def test_the_installed_wheel_answers(artefacts: tuple[Path, Path], tmp_path: Pat
         )
         assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
         if status == 1:
-            assert "which is not installed\n\nhint: `python -m pip install " in done.stderr
+            assert "'\n\nhint: install torchpick with its dependencies" in done.stderr

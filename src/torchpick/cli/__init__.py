@@ -124,7 +124,7 @@ def _run(words: Sequence[str]) -> int:
         raise
 
 
-_DEPENDENCIES = "install torchpick with its dependencies"
+_DEPENDENCIES = "install torchpick with its dependencies: without `--no-deps`"
 
 
 def _failure(error: Exception) -> TorchpickError | None:

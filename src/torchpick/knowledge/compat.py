@@ -16,7 +16,7 @@ from torchpick.model.address import WHEEL_HOST, is_sha256
 from torchpick.model.arch import Arch, spoken_capability
 from torchpick.model.build import DEFAULT_INDEX, FAMILIES, Build, backend_order
 from torchpick.model.fields import Fields, ShapeError, kind, loads
-from torchpick.model.machine import TABLE_PLATFORMS, GpuProduct, Note
+from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS, GpuProduct, Note
 from torchpick.model.table import NO_BUILDS, BuildsByRelease, Table
 
 TYPE_CHECKING = False
@@ -173,12 +173,17 @@ class Knowledge:
         if not wish.backends:
             return
         backends = {build.backend for shelf in table.builds.values() for build in shelf}
-        # A team may share one list of names for several platforms: one that is known here is enough.
-        if backends.union(FAMILIES).isdisjoint(wish.backends):
-            names = ", ".join(sorted(backends, key=backend_order))
-            hint = f"known there: {names}; run `torchpick refresh` to read the live index"
-            text = f"no build for `{wish.backends[0]}` is known on {' or '.join(table.builds)}"
-            raise UsageError(text, hint=hint)
+        unknown = [backend for backend in wish.backends if backend not in (*backends, *FAMILIES)]
+        if not unknown:
+            return
+        # A team may share one list of names: a backend of another platform is not an error if another one is left.
+        others = self.table(PLATFORMS, wish.channel, base=wish.index_base, default_index=True)
+        elsewhere = {build.backend for shelf in others.builds.values() for build in shelf}
+        for backend in unknown:
+            if backend not in elsewhere or len(unknown) == len(wish.backends):
+                names = ", ".join(sorted(backends, key=backend_order))
+                hint = f"known there: {names}; run `torchpick refresh` to read the live index"
+                raise UsageError(f"no build for `{backend}` is known on {' or '.join(table.builds)}", hint=hint)
 
     def pci_capability(self, device: int) -> Arch | None:
         """The architecture of an NVIDIA PCI device id; None where only the driver knows."""
