@@ -189,7 +189,8 @@ sys.exit(main(["plan", "vllm", "--gpu", "sm_61"]))
     )
 
     assert (done.returncode, done.stdout) == (1, "True True\n")
-    assert done.stderr == "error: No module named 'packaging'\n\nhint: install torchpick with its dependencies\n"
+    said = "error: No module named 'packaging'\n\nhint: install torchpick with its dependencies: without `--no-deps`\n"
+    assert done.stderr == said
 
 
 def test_a_bad_argument_is_a_usage_error() -> None:
