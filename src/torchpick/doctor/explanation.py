@@ -85,17 +85,11 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     first = matches[0] if matches else Match(next(iter(known.values())), 0, "")
     package = first.package or situation.package_of((first.text, first.frame), words)
     values = offers.values(said, first.text, package, request, run)
-    values = {**values, "BACKEND": _label(said, run)} | {f"<{name}>": words for name, words in said.facts.items()}
     worlds = [words[kind] for kind in situation.WORLDS]
     with_package = cache(lambda name: offers.with_package(name, said, request, run))
-    facts = _facts(said, request, run)
-    lower, doings = text.lower(), steps.Doings(text)
-    facts |= {fact for row in known.values() for fact in row.spelt if texts.says(fact, lower)}
-    facts |= {"line of torch"} if re.search(r"(?i)torch|cuda|cudnn|nccl", first.text) else set()
-
-    if said.python != read.python:
-        mentioned += (Note("PYTHON_OF_THE_LIST", f"the list of versions begins as that of Python {said.python} does"),)
-    notes = (*mentioned, *situation.contradictions(said))
+    facts = _facts(said, request, run) | _spelt(known.values(), text.lower(), first.text)
+    doings = steps.Doings(text)
+    notes = (*mentioned, *_of_list(said, read), *situation.contradictions(said))
     alone = Explanation(
         (), notes=notes, facts=said.named, ending=ending, question=endings.question(text, said, ending, words)
     )
@@ -155,19 +149,6 @@ def _questions(
     elif first.cause.id in _OF_PLATFORM and None in (said.platform, said.python):
         missing = [name for name, value in (("Python", said.python), ("system", said.platform)) if value is None]
         yield Note("NO_PLATFORM_KNOWN", f"which {' and which '.join(missing)} is it? `pip debug` says both")
-
-
-def _label(said: Situation, run: Run) -> str | None:
-    """The backend that the text asks for or has, else one of CUDA as an example; None where the release has no such."""
-    release, _, label = (said.asked or said.torch or "").partition("+")
-    platform = said.platform or interpreter.running().platform.name
-    own = offers.builds_of(release, said, run)
-    there = [build.backend for build in own or run.knowledge.table((platform,)).of(platform)]
-    if label:
-        return label if label in there else None
-    cuda = [backend for backend in there if backend.startswith("cu")]
-    is_other = {"amd", "other backend", "intel gpu", "macos"} & {*said.facts}
-    return None if is_other else cuda[-1 if own else 0] if cuda else "cu130"  # the first is of the newest release
 
 
 def _explained(
@@ -306,6 +287,18 @@ def _facts(said: Situation, request: Request, run: Run) -> set[str]:
     if said.asked and said.python:
         facts.discard("other python")  # the table knows better
     return facts | vendors | offers.facts(said, run)
+
+
+def _spelt(known: Iterable[Signature], lower: str, line: str) -> set[str]:
+    """The facts that are words of a text in small letters, and whether the line of the error names torch or CUDA."""
+    of_torch = {"line of torch"} if re.search(r"(?i)torch|cuda|cudnn|nccl", line) else set()
+    return of_torch | {fact for row in known for fact in row.spelt if texts.says(fact, lower)}
+
+
+def _of_list(said: Situation, read: Situation) -> Iterator[Note]:
+    """Which Python it is by the versions that an installer has, where the text names none."""
+    if said.python != read.python:
+        yield Note("PYTHON_OF_THE_LIST", f"the list of versions begins as that of Python {said.python} does")
 
 
 def _facts_of(exam: Examination) -> set[str]:

@@ -54,7 +54,22 @@ def values(said: Situation, line: str, package: str | None, request: Request, ru
         "pythonX-dev": f"python{said.python or 3}-dev",
         "g++-12": f"g++-{newest_gcc[1]}" if newest_gcc else "g++-12",
         "--python PYTHON": f"--python {said.python or _USUAL_PYTHON}",
+        "BACKEND": _label(said, run),
+        **{f"<{name}>": words for name, words in said.facts.items()},
     }
+
+
+def _label(said: Situation, run: Run) -> str | None:
+    """The backend that the text asks for or has, else one of CUDA as an example; None where the release has no such."""
+    release, _, label = (said.asked or said.torch or "").partition("+")
+    platform = said.platform or interpreter.running().platform.name
+    own = builds_of(release, said, run)
+    there = [build.backend for build in own or run.knowledge.table((platform,)).of(platform)]
+    if label:
+        return label if label in there else None
+    cuda = [backend for backend in there if backend.startswith("cu")]
+    is_other = {"amd", "other backend", "intel gpu", "macos"} & {*said.facts}
+    return None if is_other else cuda[-1 if own else 0] if cuda else "cu130"  # the first is of the newest release
 
 
 def _flags(request: Request, run: Run) -> str:
