@@ -9,7 +9,7 @@ from torchpick.model import NamedTuple
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
 from torchpick.model.machine import GpuProduct
-from torchpick.model.versions import numbers
+from torchpick.model.versions import numbers, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,6 +86,13 @@ def named(text: str, plain: str, capability: str, names: Names) -> GpuProduct:
 def letters(text: str) -> str:
     """The letters and digits of a name, which alone tell products apart."""
     return text.lower().encode("ascii", "ignore").translate(None, _MARKS).decode()
+
+
+@remembered
+def spelled(products: tuple[tuple[str, str], ...]) -> list[tuple[str, str, str, str]]:
+    """Each by its letters and in small letters, the shortest first."""
+    rows = sorted((len(name), name, words) for name, words in products)
+    return [(letters(name), name.lower(), name, words) for _, name, words in rows]
 
 
 def brand(plain: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from torchpick.errors import UsageError
-from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named, target_of
+from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named, spelled, target_of
 from torchpick.model.arch import spoken_capability
 from torchpick.model.fields import Fields
 from torchpick.model.machine import GpuProduct
@@ -73,10 +73,10 @@ PATTERNS = {
 
 
 class Candidates(NamedTuple):
-    """Why a name was not understood: `AMBIGUOUS`, `UNKNOWN_NAME` or `NO_SUCH_CAPABILITY`."""
+    """Why a name was not understood (`AMBIGUOUS`, `UNKNOWN_NAME`, `NO_SUCH_CAPABILITY`) and what is close to it."""
 
     reason: str
-    close: tuple[GpuProduct, ...] = ()  # those that are meant, where there are several
+    close: Callable[[], tuple[GpuProduct, ...]] = tuple  # looked for only where nobody knows the name
 
 
 def look_up(text: str, names: Names) -> GpuProduct | Candidates:
@@ -84,10 +84,11 @@ def look_up(text: str, names: Names) -> GpuProduct | Candidates:
     spoken = text.strip().lower()
     if (capability := spoken_capability(spoken)) is not None:
         if capability not in names.capabilities:
-            return Candidates("NO_SUCH_CAPABILITY")
+            return Candidates("NO_SUCH_CAPABILITY", lambda: _near_capabilities(capability, names))
         return GpuProduct.nvidia(None, arch_of(capability))
     if cloud := re.match(CLOUD, spoken[:LONGEST]):
         spoken = names.clouds.get(letters("".join(filter(None, cloud.groups()))), spoken)
+    plain = ""
     for name in as_written(spoken[: 2 * LONGEST]):
         plain = letters(name)
         if not plain or len(plain) > LONGEST:
@@ -97,7 +98,7 @@ def look_up(text: str, names: Names) -> GpuProduct | Candidates:
         if gpu is not None:
             return gpu
     parts = _of_parts(text, lambda part: _of_name(text, letters(part).removeprefix("nvidia"), names))
-    return parts or Candidates("UNKNOWN_NAME")
+    return parts or Candidates("UNKNOWN_NAME", lambda: _similar(plain, names))
 
 
 def as_written(spoken: str) -> Iterator[str]:
@@ -136,6 +137,14 @@ def _of_parts(text: str, look: Callable[[str], GpuProduct | Candidates | None]) 
     return meant[0] if meant and {gpu.arch for gpu in meant} == {meant[0].arch} else None
 
 
+def _near_capabilities(capability: str, names: Names) -> tuple[GpuProduct, ...]:
+    """`12` may be meant as 12.0, `750` as a product: both kinds."""
+    digits = capability.replace(".", "")
+    near = [other for other in names.capabilities if digits in (other.split(".")[0], other.replace(".", ""))]
+    close = [GpuProduct("nvidia", other, arch_of(other)) for other in near]
+    return tuple([*close, *(_holding(digits, names) if len(digits) > 2 else ())][:MOST_CLOSE])
+
+
 def _of_name(text: str, plain: str, names: Names) -> GpuProduct | Candidates | None:
     """The GPU of that name; None where no form of it is known."""
     if profile := re.fullmatch(INSTANCE, plain):
@@ -154,7 +163,7 @@ def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) 
     meant, (_, rest) = _meant(form, names), brand(form)
     usual = names.sold_most.get(rest, "")
     if usual not in capabilities:
-        return Candidates("AMBIGUOUS", meant)
+        return Candidates("AMBIGUOUS", lambda: meant)
     shown = {gpu.arch: gpu for gpu in reversed(meant)}
     others = (_gpu(form, other) for other in sorted(capabilities - {usual, "?"}))
     return GpuProduct.nvidia(text, arch_of(usual), tuple(shown.get(gpu.arch, gpu) for gpu in others))
@@ -167,40 +176,38 @@ def _of_instance(text: str, profile: str, names: Names) -> GpuProduct | Candidat
     if len(capabilities) == 1:
         return GpuProduct.nvidia(text, arch_of(*capabilities))
     close = tuple(GpuProduct("nvidia", name, arch_of(capability)) for capability, _, name in gpus)
-    return Candidates("AMBIGUOUS" if gpus else "UNKNOWN_NAME", close)
+    return Candidates("AMBIGUOUS" if gpus else "UNKNOWN_NAME", lambda: close)
 
 
 def _meant(plain: str, names: Names) -> tuple[GpuProduct, ...]:
-    """The products that the name could mean, the shortest first, but one of each capability before the others."""
-    within = r"[^a-z0-9]*".join(brand(plain)[1])
-    holds = re.compile(rf"(?<![a-z0-9]){within}(?![a-z0-9])").search
-    products = [gpu for gpu in _nvidia_products(names) if holds(str(gpu.name).lower())]
+    """The products that the name could mean: one of each capability first."""
+    _, rest = brand(plain)
+    products = _holding(rest, names, whole=True) or _holding(rest, names)
     first = {gpu.arch: gpu for gpu in reversed(products)}
     firsts = [gpu for gpu in products if first[gpu.arch] is gpu]
     return tuple((firsts + [gpu for gpu in products if gpu not in firsts])[:MOST_CLOSE])
 
 
-def _nvidia_products(names: Names) -> list[GpuProduct]:
-    rows = sorted((len(name), name, words) for name, words in names.products)
-    return [_gpu(name, capability) for _, name, words in rows for capability in words.split()]
+def _holding(part: str, names: Names, *, whole: bool = False) -> list[GpuProduct]:
+    """Products whose name holds this text, as whole words if asked, the shortest first; no number begins inside one."""
+    within = r"[^a-z0-9]*".join(part)
+    holds = re.compile(rf"(?<![a-z0-9]){within}(?![a-z0-9])" if whole else rf"(?<![0-9]){part}").search
+    holding = (row for row in spelled(names.products) if part in row[0] and holds(row[whole]))
+    return [_gpu(name, capability) for *_, name, words in holding for capability in words.split()]
 
 
-def _similar(text: str, names: Names, others: OtherNames) -> list[GpuProduct]:
-    """What has the text in its name, the shortest first; else what is spelled nearly so."""
-    amd = (GpuProduct("amd", name, target_of(targets.split()[0])) for name, targets in others.amd_named)
-    intel = (GpuProduct("intel", name) for name in others.intel_products)
-    capabilities = (_gpu(capability, capability) for capability in names.capabilities)
-    gpus = [(letters(str(gpu.name)), gpu) for gpu in (*capabilities, *_nvidia_products(names), *amd, *intel)]
-    line = _line(letters(text))
-    if len(line) > 1 and (holding := [gpu for name, gpu in gpus if re.search(f"(?<![0-9]){line}", name)]):
-        return holding[:MOST_CLOSE]
-    by_line = {_line(name): gpu for name, gpu in reversed(gpus)}
-    return [by_line[near] for near in get_close_matches(line, by_line, n=MOST_CLOSE // 2)]
-
-
-def _line(plain: str) -> str:
-    """A name without the maker's words before it: `rtx5090`, `rx7900xtx`."""
-    return re.sub(r"^(?:nvidia|geforce|quadro|tesla|grid|amd|radeon|instinct|intel)+(?=.)", "", plain)
+def _similar(plain: str, names: Names) -> tuple[GpuProduct, ...]:
+    _, rest = brand(plain)
+    if len(rest) > 1 and (holding := _holding(rest, names)):
+        return tuple(holding[:MOST_CLOSE])
+    products = {letters(name): (name, capabilities) for name, capabilities in names.products}
+    cores = {core: product for key, product in products.items() for _, core in [brand(key)]}
+    # In one letter another.
+    alike = (core for core in cores if len(core) == len(rest) and sum(map(str.__ne__, core, rest)) == 1)
+    keys = sorted(alike, reverse=True) or get_close_matches(rest, cores, n=4) + get_close_matches(plain, products, n=4)
+    chosen = dict.fromkeys(products.get(key) or cores[key] for key in keys)
+    close = [_gpu(name, capability) for name, words in chosen for capability in words.split()]
+    return tuple(close[:MOST_CLOSE])
 
 
 def _gpu(name: str, capability: str) -> GpuProduct:
@@ -218,6 +225,7 @@ _INTEL = (
 )
 # M6, M10, M40 and M60 are Teslas; M4 is both, and Apple sold more.
 _APPLE = r"^(?:apple)?m(?:[1-5]|[1-9](?:pro|max|ultra))$|^apple"
+_MOST_CLOSE = 6
 MAC = "macos-arm64"
 _MESSAGES = {
     "UNKNOWN_NAME": "`{text}` is not a known GPU",
@@ -284,9 +292,9 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GpuProdu
         gpu = look_up_other(text, others)
     gpu = _or_nvidias(gpu, text, names, others)
     if isinstance(gpu, Candidates):
-        near = gpu.close or _similar(text[:LONGEST], names, others)
+        close = "; ".join(str((vendor and near.arch is None and near.name) or near) for near in gpu.close())
         hint = _HINTS[vendor]
-        if close := "; ".join(map(str, near)):
+        if close:
             close = f"{'specify which' if gpu.reason == 'AMBIGUOUS' else 'similar names'}: {close}"
             hint = f"{close}; {hint}" if vendor else close
         shown = text.partition("\n")[0][:LONGEST]
@@ -304,7 +312,7 @@ def _or_nvidias(gpu: GpuProduct | Candidates, text: str, names: Names, others: O
         return gpu
     rest = (part.strip() for part in parts if isinstance(look_up_other(part, others), Candidates))
     beside = tuple(near for part in rest if isinstance(near := look_up(part, names), GpuProduct))
-    return Candidates("AMBIGUOUS", (gpu, *beside)) if beside else gpu
+    return Candidates("AMBIGUOUS", lambda: (gpu, *beside)) if beside else gpu
 
 
 def _nvidias(text: str, names: Names, others: OtherNames) -> GpuProduct | Candidates:
@@ -355,7 +363,8 @@ def look_up_other(text: str, names: OtherNames) -> GpuProduct | Candidates:
         return GpuProduct("intel", shown, None, integrated=True, supported=False)
     if (gpu := _of_parts(shown, lambda part: look_up_other(part, names))) is not None:
         return gpu
-    return Candidates("UNKNOWN_NAME")
+    products = names.intel_products if vendor == "intel" else names.amd_products if vendor == "amd" else ()
+    return Candidates("UNKNOWN_NAME", lambda: _close(plain, products, names))
 
 
 def _apple(shown: str, plain: str, names: OtherNames) -> GpuProduct | Candidates:
@@ -377,3 +386,10 @@ def _amd(shown: str, plain: str, names: OtherNames) -> GpuProduct | None:
         others = tuple(GpuProduct("amd", shown, target_of(target)) for target in rest)
         return GpuProduct("amd", shown, target_of(first), first in names.amd_integrated, others=others)
     return None
+
+
+def _close(plain: str, products: Sequence[str], names: OtherNames) -> tuple[GpuProduct, ...]:
+    names_by_letters = {letters(name): name for name in products}
+    keys = get_close_matches(plain, names_by_letters, n=_MOST_CLOSE, cutoff=0.7)
+    near = ((names_by_letters[key], names.amd_names.get(key, "").split()) for key in keys)
+    return tuple(GpuProduct("amd", name, target_of(targets[0]) if targets else None) for name, targets in near)

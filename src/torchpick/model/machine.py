@@ -139,7 +139,7 @@ class GpuProduct(NamedTuple):
         return cls("nvidia", name, arch, integrated, others=others, platform=platform)
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.arch or 'capability unknown'})" if self.vendor != "intel" else str(self.name)
+        return f"{self.name} ({self.arch or 'capability unknown'})"
 
 
 class Driver(NamedTuple):
