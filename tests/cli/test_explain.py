@@ -267,7 +267,7 @@ def test_of_a_large_log_a_line_says_how_much_was_read(monkeypatch: pytest.Monkey
             return True
 
     watched = Terminal()
-    monkeypatch.setattr(sys, "stdin", Stdin(b"step 1 of 2, loss 0.1\n" * 400_000 + KERNELS.encode()))
+    monkeypatch.setattr(sys, "stdin", Stdin(b"step 1 of 2, loss 0.1\n" * 1_500_000 + KERNELS.encode()))
     monkeypatch.setattr(sys, "stderr", watched)
 
     assert main(["explain", *OLD]) == 0
