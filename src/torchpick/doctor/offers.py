@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from torchpick.decide.answer import Answer
 from torchpick.doctor.situation import Situation
@@ -12,9 +13,9 @@ from torchpick.environment import interpreter, shell
 from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request, collect_question
 from torchpick.model.address import WHEEL_HOST
-from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build, python_span
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, TRIO, Build, python_span
 from torchpick.model.pick import Request
-from torchpick.model.versions import admits, normal
+from torchpick.model.versions import admits, named, normal
 from torchpick.run import Run
 
 _MOST_DEMANDS = 4
@@ -237,13 +238,11 @@ def _required(said: Situation, request: Request, run: Run) -> tuple[str | None, 
     if _is_other_python(taken, said, run):
         pythons = python_span(builds_of(taken, said, run)[0].pythons)
         return taken, f"{who}: that one has wheels for Python {pythons}, and the text's is {said.python}"
-    try:
-        answer = _answer((f"torch=={taken}",), "", said, request, run)
-    except TorchpickError:
-        answer = None
-    if answer is not None and not answer.ok and request.gpus:
-        gpus = " and ".join(request.gpus)
-        return None, f"{who}: no build of that one runs on {gpus}, so what requires it has to change"
+    if request.gpus:
+        with suppress(TorchpickError):
+            if not _answer((f"torch=={taken}",), "", said, request, run).ok:
+                gpus = " and ".join(request.gpus)
+                return None, f"{who}: no build of that one runs on {gpus}, so what requires it has to change"
     return taken, f"{who}: `torchpick install torch=={taken} torchvision torchaudio` installs that one"
 
 
@@ -269,15 +268,15 @@ def _offered(said: Situation) -> tuple[re.Match[str] | None, list[str]]:
 
 def with_python(said: Situation, run: Run) -> Situation:
     """The text with its Python, where nobody names it: the one whose wheels of torch begin where an installer's do."""
-    offered = re.match(r"(torch\w*)\b.*\(from versions: ([\d.]+)\b(?!\+|\.?[a-z])", said.offered or "")
-    if offered is None or said.python is not None:
+    (_, versions), name = _offered(said), named(said.offered or "")
+    if said.python is not None or name not in TRIO or not versions:
         return said
     platform = said.platform or interpreter.running().platform.name
     first: dict[str, str] = {}
     for build in run.knowledge.table((platform,), DEFAULT_INDEX).of(platform):  # the newest are first
-        version = build.torch if offered[1] == "torch" else build.companions.get(offered[1]) or build.torch
+        version = build.torch if name == "torch" else build.companions.get(name) or ""
         first.update(dict.fromkeys(build.pythons, version))
-    pythons = [tag[2:] for tag, version in first.items() if version == offered[2] and tag[2:].isdigit()]
+    pythons = [tag[2:] for tag, version in first.items() if version == versions[0] and tag[2:].isdigit()]
     return said._replace(python=f"3.{pythons[0][1:]}") if len(pythons) == 1 else said
 
 
